@@ -1,0 +1,1 @@
+//! Hooks on CUDA memory functions.

@@ -1,0 +1,1 @@
+//! The CUDA part of configure.
