@@ -1,0 +1,261 @@
+//! Files: errors carry the path, writes are atomic and only happen when the
+//! content changes.
+
+#![expect(clippy::disallowed_methods, reason = "this is the gate to files")]
+
+use std::{
+    fs::{File, TryLockError},
+    io::{self, Write as _},
+    os::unix::fs::PermissionsExt as _,
+};
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::error::{Code, Error};
+
+/// Turns a failed read into an error for the user.
+fn read_error(path: &Utf8Path, error: &io::Error) -> Error {
+    Error::new(Code::Read, format!("`{path}` cannot be read")).said(error.to_string())
+}
+
+/// Turns a failed write into an error for the user, with what it means.
+fn write_error(path: &Utf8Path, error: &io::Error) -> Error {
+    let base = Error::new(Code::Write, format!("`{path}` cannot be written"))
+        .said(error.to_string())
+        .means("The file that was there before, if any, is unchanged.");
+    match error.kind() {
+        io::ErrorKind::StorageFull => base.hint("Free space on that file system and run again."),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            base.hint("Name a build directory that you may write to with `-B DIR`.")
+        }
+        _ => base,
+    }
+}
+
+/// Reads a file as text.
+///
+/// # Errors
+///
+/// It cannot be read, or is not UTF-8.
+pub fn read_to_string(path: &Utf8Path) -> Result<String, Error> {
+    fs_err::read_to_string(path.as_std_path()).map_err(|error| read_error(path, &error))
+}
+
+/// Reads a file.
+///
+/// # Errors
+///
+/// It cannot be read.
+pub fn read(path: &Utf8Path) -> Result<Vec<u8>, Error> {
+    fs_err::read(path.as_std_path()).map_err(|error| read_error(path, &error))
+}
+
+/// Makes a directory and its parents.
+///
+/// # Errors
+///
+/// It cannot be made.
+pub fn create_dir_all(path: &Utf8Path) -> Result<(), Error> {
+    fs_err::create_dir_all(path.as_std_path()).map_err(|error| write_error(path, &error))
+}
+
+/// Writes a file in one step, unless it already holds exactly this: the new
+/// content is written beside it and renamed over it. Returns whether it
+/// changed. The parent directory has to exist.
+///
+/// # Errors
+///
+/// It cannot be written; the old file, if any, is then unchanged.
+pub fn write_if_changed(path: &Utf8Path, content: &[u8], mode: u32) -> Result<bool, Error> {
+    if fs_err::read(path.as_std_path()).is_ok_and(|old| old == content) {
+        return Ok(false);
+    }
+    write_atomically(path, content, mode).map_err(|error| write_error(path, &error))?;
+    Ok(true)
+}
+
+fn write_atomically(path: &Utf8Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let dir = path.parent().filter(|dir| !dir.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".ucx-configure-")
+        .permissions(std::fs::Permissions::from_mode(mode))
+        .tempfile_in(dir)?;
+    file.write_all(content)?;
+    file.as_file().sync_data()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Removes a file, if it is there. Returns whether it was.
+///
+/// # Errors
+///
+/// It is there and cannot be removed.
+pub fn remove_file_if_there(path: &Utf8Path) -> Result<bool, Error> {
+    match fs_err::remove_file(path.as_std_path()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(write_error(path, &error)),
+    }
+}
+
+/// Removes a directory with all that it holds, if it is there.
+///
+/// # Errors
+///
+/// It is there and cannot be removed.
+pub fn remove_dir_all_if_there(path: &Utf8Path) -> Result<(), Error> {
+    match fs_err::remove_dir_all(path.as_std_path()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(write_error(path, &error)),
+    }
+}
+
+/// Makes `link` a symbolic link to `target`, replacing a file or link in one
+/// step. Returns whether it changed.
+///
+/// # Errors
+///
+/// It cannot be made.
+pub fn symlink(target: &str, link: &Utf8Path) -> Result<bool, Error> {
+    if fs_err::read_link(link.as_std_path()).is_ok_and(|old| old.as_os_str() == target) {
+        return Ok(false);
+    }
+    let beside = link.with_file_name(format!(
+        ".ucx-configure-link-{}-{}",
+        std::process::id(),
+        link.file_name().unwrap_or("link")
+    ));
+    let make = || -> io::Result<()> {
+        let _ = std::fs::remove_file(beside.as_std_path());
+        std::os::unix::fs::symlink(target, beside.as_std_path())?;
+        std::fs::rename(beside.as_std_path(), link.as_std_path())
+    };
+    make().map_err(|error| write_error(link, &error))?;
+    Ok(true)
+}
+
+/// The names in a directory, sorted; none where it cannot be read.
+pub fn names(dir: &Utf8Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(dir.as_std_path()) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+/// The canonical form of a path, every link followed.
+///
+/// # Errors
+///
+/// It does not exist, or leads through a circle of links.
+pub fn canonical(path: &Utf8Path) -> Result<Utf8PathBuf, Error> {
+    path.canonicalize_utf8().map_err(|error| read_error(path, &error))
+}
+
+/// A scratch directory that goes when it is dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    dir: tempfile::TempDir,
+    path: Utf8PathBuf,
+}
+
+impl Scratch {
+    /// Makes one under `parent`, or in the system's place for scratch files.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made, or its name is not UTF-8.
+    pub fn new(parent: Option<&Utf8Path>) -> Result<Self, Error> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("ucx-configure-");
+        let made = match parent {
+            Some(parent) => builder.tempdir_in(parent.as_std_path()),
+            None => builder.tempdir(),
+        };
+        let place = parent.unwrap_or(Utf8Path::new("the system's directory for scratch files"));
+        let dir = made.map_err(|error| write_error(place, &error))?;
+        let path = Utf8PathBuf::from_path_buf(dir.path().to_owned()).map_err(|path| {
+            Error::new(Code::UnusablePath, format!("`{}` is not UTF-8", path.display()))
+                .hint("Set TMPDIR to a directory with a plain name.")
+        })?;
+        Ok(Self { dir, path })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Utf8Path {
+        &self.path
+    }
+
+    /// Keeps it on the disk.
+    pub fn keep(self) -> Utf8PathBuf {
+        let _ = self.dir.keep();
+        self.path
+    }
+}
+
+/// A lock on a file, held until it is dropped or the process ends.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock, or returns none when another process holds it.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be made.
+    pub fn try_take(path: &Utf8Path) -> Result<Option<Self>, Error> {
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path.as_std_path())
+            .map_err(|error| write_error(path, &error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(write_error(path, &error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_only_what_changed() {
+        let scratch = Scratch::new(None).unwrap();
+        let file = scratch.path().join("a");
+        assert!(write_if_changed(&file, b"1", 0o644).unwrap());
+        assert!(!write_if_changed(&file, b"1", 0o644).unwrap());
+        assert!(write_if_changed(&file, b"2", 0o644).unwrap());
+        assert_eq!(read_to_string(&file).unwrap(), "2");
+        assert_eq!(names(scratch.path()), ["a"], "nothing is left beside it");
+        assert!(symlink("a", &scratch.path().join("l")).unwrap());
+        assert!(!symlink("a", &scratch.path().join("l")).unwrap());
+        assert!(symlink("b", &scratch.path().join("l")).unwrap());
+    }
+
+    #[test]
+    fn errors_name_the_path() {
+        let error = read(Utf8Path::new("/no/such/file")).unwrap_err();
+        assert!(error.what.contains("/no/such/file"));
+        let error = write_if_changed(Utf8Path::new("/proc/x"), b"", 0o644).unwrap_err();
+        assert_eq!(error.code, Code::Write);
+    }
+
+    #[test]
+    fn a_lock_is_exclusive() {
+        let scratch = Scratch::new(None).unwrap();
+        let path = scratch.path().join("lock");
+        let first = Lock::try_take(&path).unwrap();
+        assert!(first.is_some());
+        assert!(Lock::try_take(&path).unwrap().is_none());
+        drop(first);
+        assert!(Lock::try_take(&path).unwrap().is_some());
+    }
+}

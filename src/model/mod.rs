@@ -1,0 +1,23 @@
+//! Plain data: what was asked, what was found, and what follows from it.
+//!
+//! Nothing here does IO, prints, or knows a colour. Everything else may use
+//! this module; it uses nothing of ours.
+
+mod answers;
+mod check;
+mod component;
+mod evidence;
+mod feature;
+mod report;
+mod version;
+
+pub use answers::{Answers, Conditional, Define, DefineValue, SubstValue, Substitution};
+pub use check::{Check, Family, Verdict};
+pub use component::{Component, Module};
+pub use evidence::{Attempt, Evidence, Outcome};
+pub use feature::{FEATURES, Feature, FeatureId, Side};
+pub use report::{
+    Difference, FeatureAnswer, Finding, GdrCopyTree, Install, Message, MessageKind, Mode, Report,
+    SCHEMA_VERSION, Tool, ToolIdentity, Toolkit, ToolkitKind, Versions,
+};
+pub use version::{CudaVersion, GdrVersion, ParseVersionError};
