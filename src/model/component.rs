@@ -17,6 +17,7 @@ pub enum Component {
     /// libcudart_static.
     CudaRuntimeStatic,
     /// `gdrapi.h` and libgdrapi.
+    #[serde(rename = "gdrcopy")]
     GdrCopy,
 }
 
@@ -92,6 +93,18 @@ impl Module {
             Self::UctCuda => "uct-cuda",
             Self::PerftestCuda => "ucx-perftest-cuda",
             Self::UctCudaGdrcopy => "uct-cuda-gdrcopy",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_uses_the_names_of_the_command_line() {
+        for component in Component::ALL {
+            assert_eq!(serde_json::to_value(component).unwrap(), component.key());
         }
     }
 }

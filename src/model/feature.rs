@@ -12,34 +12,48 @@ use super::CudaVersion;
 #[serde(rename_all = "kebab-case")]
 pub enum FeatureId {
     /// 11.2 in cuda.h.
+    #[serde(rename = "cuda-11.2")]
     Cuda11_2,
     /// 11.2 in cuda_runtime_api.h.
+    #[serde(rename = "cudart-11.2")]
     Cudart11_2,
     /// 11.7.
+    #[serde(rename = "cuda-11.7")]
     Cuda11_7,
     /// 12.0.
+    #[serde(rename = "cuda-12.0")]
     Cuda12_0,
     /// 12.2.
+    #[serde(rename = "cuda-12.2")]
     Cuda12_2,
     /// 12.3.
+    #[serde(rename = "cuda-12.3")]
     Cuda12_3,
     /// 12.4.
+    #[serde(rename = "cuda-12.4")]
     Cuda12_4,
     /// 12.5.
+    #[serde(rename = "cuda-12.5")]
     Cuda12_5,
     /// 12.8.
+    #[serde(rename = "cuda-12.8")]
     Cuda12_8,
     /// 13.0.
+    #[serde(rename = "cuda-13.0")]
     Cuda13_0,
     /// cuMemRetainAllocationHandle links.
+    #[serde(rename = "mem-retain-allocation-handle")]
     CuMemRetainAllocationHandle,
     /// CU_MEM_LOCATION_TYPE_HOST is declared.
+    #[serde(rename = "mem-location-type-host")]
     CuMemLocationTypeHost,
     /// CU_MEM_HANDLE_TYPE_FABRIC is declared.
+    #[serde(rename = "fabric")]
     CudaFabric,
     /// nvmlDeviceGetGpuFabricInfo is declared.
     NvmlFabricInfo,
     /// gdrapi.h and libgdrapi are there.
+    #[serde(rename = "gdrcopy")]
     GdrCopy,
     /// gdr_copy_to_mapping is declared.
     GdrCopyToMapping,
@@ -48,6 +62,7 @@ pub enum FeatureId {
     /// SYS_pidfd_getfd is declared.
     PidfdGetfd,
     /// Binary instrumentation is possible and wanted.
+    #[serde(rename = "bistro")]
     BistroHooks,
 }
 
@@ -262,6 +277,8 @@ mod tests {
         for feature in FEATURES {
             assert!(feature.doc.ends_with('.'), "{}", feature.key);
             assert_eq!(feature.id.row().key, feature.key);
+            let wire = serde_json::to_value(feature.id).unwrap();
+            assert_eq!(wire, feature.key, "JSON uses the key");
         }
     }
 }
