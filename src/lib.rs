@@ -26,5 +26,6 @@ pub mod error;
 pub mod exit;
 pub mod host;
 pub mod model;
+pub mod probe;
 pub mod request;
 pub mod ui;

@@ -199,6 +199,32 @@ pub enum Remark {
 }
 
 impl Request {
+    /// What an empty command line means, except that installation directories
+    /// are not filled in: a guess in strict mode, nothing written.
+    pub fn bare(build_dir: Utf8PathBuf) -> Self {
+        Self {
+            mode: Mode::Strict,
+            command_line: Vec::new(),
+            cuda: Sourced::default_value(Want::Guess),
+            gdrcopy: Sourced::default_value(Want::Guess),
+            gdrcopy_libdir: None,
+            iodemo_cuda: false,
+            bistro: true,
+            variables: BTreeMap::new(),
+            host: None,
+            build: None,
+            install_dirs: BTreeMap::new(),
+            build_dir,
+            state_dir: None,
+            build_runtime: true,
+            cache: true,
+            bindings: Bindings::Kept,
+            offline: false,
+            quiet: false,
+            remarks: Vec::new(),
+        }
+    }
+
     /// The value of a variable, empty where it is not set.
     pub fn variable(&self, variable: Variable) -> &str {
         self.variables.get(&variable).map_or("", |sourced| sourced.value.as_str())

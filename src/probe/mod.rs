@@ -1,0 +1,12 @@
+//! Does this compile, does this link?
+//!
+//! A probe is a file under `probes/` and a row in [`catalog`]; [`compiler`]
+//! runs it, [`control`] shows that its answer means something. Which probes
+//! are run, in which order, and what follows, is the engine's business.
+
+pub mod compiler;
+mod diagnostics;
+mod identity;
+
+pub use compiler::{Compiler, Source, Trial};
+pub use diagnostics::first_error_line;
