@@ -21,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod build;
 pub mod engine;
 pub mod error;
 pub mod exit;
@@ -28,4 +29,5 @@ pub mod host;
 pub mod model;
 pub mod probe;
 pub mod request;
+pub mod toolkit;
 pub mod ui;

@@ -1,5 +1,1 @@
 //! Hooks on CUDA memory functions.
-
-pub mod code;
-pub mod patch;
-pub mod sys;

@@ -1,7 +1,5 @@
 //! Puts the questions, in order, and draws the conclusions.
 
-pub mod answers;
-
 use crate::{error::Error, model::Report};
 
 /// How a detection ended.

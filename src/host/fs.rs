@@ -86,6 +86,30 @@ fn write_atomically(path: &Utf8Path, content: &[u8], mode: u32) -> io::Result<()
     Ok(())
 }
 
+/// Writes a file that nobody else looks at yet, such as one in a tree that is
+/// renamed into place when it is whole: in one go, without the care that
+/// [`write_if_changed`] takes.
+///
+/// # Errors
+///
+/// It cannot be written.
+pub fn write_new(path: &Utf8Path, content: &[u8], mode: u32) -> Result<(), Error> {
+    let write = || -> io::Result<()> {
+        fs_err::write(path.as_std_path(), content)?;
+        fs_err::set_permissions(path.as_std_path(), std::fs::Permissions::from_mode(mode))
+    };
+    write().map_err(|error| write_error(path, &error))
+}
+
+/// Renames a file or a directory in one step.
+///
+/// # Errors
+///
+/// It cannot be renamed; both are then as they were.
+pub fn rename(from: &Utf8Path, to: &Utf8Path) -> Result<(), Error> {
+    fs_err::rename(from.as_std_path(), to.as_std_path()).map_err(|error| write_error(to, &error))
+}
+
 /// Removes a file, if it is there. Returns whether it was.
 ///
 /// # Errors
@@ -214,6 +238,20 @@ impl Lock {
             .write(true)
             .open(path.as_std_path())
             .map_err(|error| write_error(path, &error))?;
+        Self::lock(file, path)
+    }
+
+    /// The same for a directory that exists, which leaves no file behind.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be opened.
+    pub fn try_take_dir(dir: &Utf8Path) -> Result<Option<Self>, Error> {
+        let file = File::open(dir.as_std_path()).map_err(|error| read_error(dir, &error))?;
+        Self::lock(file, dir)
+    }
+
+    fn lock(file: File, path: &Utf8Path) -> Result<Option<Self>, Error> {
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
