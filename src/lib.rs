@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod build;
+pub mod emit;
 pub mod engine;
 pub mod error;
 pub mod exit;
