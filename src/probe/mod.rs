@@ -4,7 +4,9 @@
 //! runs it, [`control`] shows that its answer means something. Which probes
 //! are run, in which order, and what follows, is the engine's business.
 
+pub mod catalog;
 pub mod compiler;
+pub mod control;
 mod diagnostics;
 mod identity;
 

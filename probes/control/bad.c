@@ -1,0 +1,8 @@
+/* Compiled, and must be refused. A success proves that the compiler accepts anything, so
+ * that its "yes" means nothing. Needed by: every run. */
+#error "a compiler that accepts this does not compile"
+
+int main(void)
+{
+    return ucx_configure_is_not_declared;
+}

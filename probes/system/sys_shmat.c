@@ -1,0 +1,12 @@
+/* Checked. A success proves that sys/syscall.h declares SYS_shmat. On Linux, always for
+ * x86-64. Needed by: binary instrumentation, which replaces functions by direct system
+ * calls. */
+#include <sys/syscall.h>
+
+int main(void)
+{
+#ifndef SYS_shmat
+    (void)SYS_shmat;
+#endif
+    return 0;
+}
