@@ -1,5 +1,7 @@
 //! Puts the questions, in order, and draws the conclusions.
 
+pub mod compat;
+
 use crate::{error::Error, model::Report};
 
 /// How a detection ended.

@@ -28,7 +28,7 @@ use crate::{
         fs::{self, Scratch},
         process::{Completed, Invocation, Status, find_program},
     },
-    model::ToolIdentity,
+    model::{Mode, ToolIdentity},
     request::{Request, Variable},
     ui::{Event, Sink},
 };
@@ -148,7 +148,7 @@ impl Compiler {
         let seconds = host.env.get(TIME_LIMIT_VARIABLE).and_then(|text| text.parse().ok());
         let bench = Arc::new(Bench {
             scratch: Scratch::new(parent)?,
-            cwd: host.cwd.clone(),
+            cwd: working_dir(request, host),
             time_limit: seconds.map_or(TIME_LIMIT, Duration::from_secs),
             trials: AtomicUsize::new(0),
         });
@@ -216,6 +216,11 @@ impl Compiler {
         self.bench.room()
     }
 
+    /// Where it runs.
+    pub fn cwd(&self) -> &Utf8Path {
+        &self.bench.cwd
+    }
+
     /// How long one process may take.
     pub fn time_limit(&self) -> Duration {
         self.bench.time_limit
@@ -233,6 +238,13 @@ impl Compiler {
         let words = Words { command: &self.command, mode, flags, libs };
         run(&self.bench, host, sink, source, &words)
     }
+}
+
+/// Where a compiler runs: where the user stands; in compat mode in the build
+/// directory, which is where the original always runs.
+fn working_dir(request: &Request, host: &Host) -> Utf8PathBuf {
+    let build_dir = host.absolute(&request.build_dir);
+    if request.mode == Mode::Compat && build_dir.is_dir() { build_dir } else { host.cwd.clone() }
 }
 
 /// The parts of a compiler's command line, in autoconf's order; `{dir}` in

@@ -12,3 +12,4 @@ mod identity;
 
 pub use compiler::{Compiler, Source, Trial};
 pub use diagnostics::first_error_line;
+pub(crate) use diagnostics::tidy;
