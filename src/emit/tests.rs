@@ -54,6 +54,13 @@ fn a_line_break_in_a_value_is_an_error_that_says_so() {
 }
 
 #[test]
+fn the_cache_leaves_no_trace_in_the_report() {
+    let mut report = fixtures::report();
+    report.checks.iter_mut().for_each(|check| check.cached = true);
+    assert_eq!(rendered("json", &report), rendered("json", &fixtures::report()));
+}
+
+#[test]
 fn json_comes_back_as_it_was() {
     for report in [full(), fixtures::report(), fixtures::compat()] {
         let text = rendered("json", &report);

@@ -70,7 +70,8 @@ pub struct Check {
     pub detail_is_answer: bool,
     /// What was tried.
     pub evidence: Evidence,
-    /// Whether the answer came from the cache.
-    #[serde(default)]
+    /// Whether the answer came from the cache. The JSON form leaves it out: a
+    /// second run with the same answers writes the same bytes.
+    #[serde(skip)]
     pub cached: bool,
 }
