@@ -23,7 +23,9 @@
 
 pub mod build;
 pub mod emit;
+pub mod cli;
 pub mod engine;
+pub mod env_vars;
 pub mod error;
 pub mod exit;
 pub mod host;

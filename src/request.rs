@@ -5,9 +5,17 @@
 //! side effects: it may look at the environment snapshot and at whether a
 //! directory exists, nothing more.
 
+mod directories;
+mod remarks;
+mod resolve;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
+
+pub use self::resolve::{Link, Resolved, STATE_DIR, build_dir, resolve};
 
 use crate::model::{CudaVersion, GdrVersion, Mode};
 

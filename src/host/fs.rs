@@ -143,6 +143,15 @@ pub fn remove_dir_all_if_there(path: &Utf8Path) -> Result<(), Error> {
 ///
 /// It cannot be made.
 pub fn symlink(target: &str, link: &Utf8Path) -> Result<bool, Error> {
+    symlink_os(std::ffi::OsStr::new(target), link)
+}
+
+/// The same, to a target whose name may be any bytes.
+///
+/// # Errors
+///
+/// It cannot be made.
+pub fn symlink_os(target: &std::ffi::OsStr, link: &Utf8Path) -> Result<bool, Error> {
     if fs_err::read_link(link.as_std_path()).is_ok_and(|old| old.as_os_str() == target) {
         return Ok(false);
     }
@@ -176,6 +185,36 @@ pub fn names(dir: &Utf8Path) -> Vec<String> {
 /// It does not exist, or leads through a circle of links.
 pub fn canonical(path: &Utf8Path) -> Result<Utf8PathBuf, Error> {
     path.canonicalize_utf8().map_err(|error| read_error(path, &error))
+}
+
+/// What a path leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory, links followed.
+    Directory,
+    /// Something else, links followed.
+    File,
+    /// Nothing of that name.
+    Missing,
+    /// A link whose end does not exist.
+    Dangling(String),
+    /// It cannot be looked at: a circle of links, no permission.
+    Unreachable(String),
+}
+
+/// What a path leads to, whatever its bytes.
+pub fn kind(path: &std::path::Path) -> Kind {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_dir() => Kind::Directory,
+        Ok(_) => Kind::File,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match path.read_link() {
+            Ok(target) => Kind::Dangling(target.display().to_string()),
+            Err(_) => Kind::Missing,
+        },
+        // A file stands where a directory should.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Kind::Missing,
+        Err(error) => Kind::Unreachable(error.to_string()),
+    }
 }
 
 /// A scratch directory that goes when it is dropped.
@@ -284,6 +323,23 @@ mod tests {
         assert!(error.what.contains("/no/such/file"));
         let error = write_if_changed(Utf8Path::new("/proc/x"), b"", 0o644).unwrap_err();
         assert_eq!(error.code, Code::Write);
+    }
+
+    #[test]
+    fn tells_what_a_path_leads_to() {
+        let scratch = Scratch::new(None).unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        write_if_changed(&at("file"), b"", 0o644).unwrap();
+        symlink("nowhere", &at("dangling")).unwrap();
+        symlink("circle", &at("circle")).unwrap();
+        symlink(".", &at("link")).unwrap();
+        let kind = |name: &str| super::kind(at(name).as_std_path());
+        assert_eq!(kind("link"), Kind::Directory);
+        assert_eq!(kind("file"), Kind::File);
+        assert_eq!(kind("no"), Kind::Missing);
+        assert_eq!(kind("file/no"), Kind::Missing);
+        assert_eq!(kind("dangling"), Kind::Dangling("nowhere".to_owned()));
+        assert!(matches!(kind("circle"), Kind::Unreachable(_)));
     }
 
     #[test]

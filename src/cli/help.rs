@@ -1,0 +1,54 @@
+//! The texts of `--help` and `--version`.
+
+use std::fmt::Write as _;
+
+use crate::{env_vars, exit::Exit};
+
+/// Which text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Show {
+    /// `--help`; of a subcommand, where one was named.
+    Help(Option<&'static str>),
+    /// `--version`.
+    Version,
+}
+
+/// Makes the text.
+pub(super) fn text(definition: clap::Command, show: Show) -> String {
+    match show {
+        Show::Version => format!(
+            "ucx-configure {}\nin the place of the CUDA part of UCX v1.19.0's configure\n",
+            env!("CARGO_PKG_VERSION")
+        ),
+        Show::Help(None) => definition.after_help(epilogue()).render_help().to_string(),
+        Show::Help(Some(name)) => {
+            let mut definition = definition;
+            definition.build();
+            definition
+                .find_subcommand_mut(name)
+                .map_or_else(String::new, |command| command.render_help().to_string())
+        }
+    }
+}
+
+fn epilogue() -> String {
+    let mut text = String::from(
+        "Every `--with-X` can be `--without-X`, every `--enable-X` `--disable-X`. Options of UCX's configure that are\n\
+         not about CUDA are named in one warning and otherwise ignored.\n\n\
+         Variables, from the environment or as NAME=VALUE (the argument wins):\n",
+    );
+    variables(&mut text, true);
+    text.push_str("\nFrom the environment alone:\n");
+    variables(&mut text, false);
+    text.push_str("\nExit codes:\n");
+    for exit in Exit::ALL {
+        let _ = writeln!(text, "  {:>3}  {}", exit.code(), exit.doc());
+    }
+    text.trim_end().to_owned()
+}
+
+fn variables(text: &mut String, are_arguments: bool) {
+    for variable in env_vars::ENV_VARS.iter().filter(|row| row.is_argument == are_arguments) {
+        let _ = writeln!(text, "  {:<17} {}", variable.name, variable.doc);
+    }
+}

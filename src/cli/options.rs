@@ -1,0 +1,227 @@
+//! clap's definition of our options, and the table of installation
+//! directories. The comments are the help text.
+
+use std::ffi::OsString;
+
+use clap::{Args, Parser, ValueEnum};
+
+const COMPONENTS: &str = "Components";
+const RUN: &str = "This run";
+const AUTOCONF: &str = "As in every configure";
+/// The heading of the installation directories.
+const INSTALLATION: &str = "Installation directories";
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "ucx-configure",
+    about = "Finds CUDA, NVML, nvcc and gdrcopy as UCX v1.19.0's configure does, and builds hook-runtime to match",
+    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...",
+    disable_version_flag = true,
+    disable_help_subcommand = true,
+    subcommand_negates_reqs = true
+)]
+pub(super) struct Cli {
+    #[command(flatten)]
+    pub(super) options: Options,
+    #[command(subcommand)]
+    pub(super) command: Option<Subcommand>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Subcommand {
+    /// Detect as configure does; write nothing, build nothing
+    Check {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        check: CheckOptions,
+    },
+    /// List or fetch CUDA toolkits made from NVIDIA's wheels
+    Toolkit {
+        #[command(subcommand)]
+        command: ToolkitCommand,
+    },
+    /// Show the hooks at work: a small program on the mock driver, and the events it causes
+    Demo {
+        #[command(flatten)]
+        demo: DemoOptions,
+    },
+}
+
+/// The options that configure and `check` share.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct Options {
+    /// CUDA: a toolkit's directory, `yes`, `no`, `guess`, `stub:VERSION` (embedded) or `wheel:VERSION` (NVIDIA's, from PyPI) [default: guess]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = COMPONENTS)]
+    pub with_cuda: Option<OsString>,
+    /// gdrcopy: its directory, `yes`, `no`, `guess` or `stub:VERSION` [default: guess]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = COMPONENTS)]
+    pub with_gdrcopy: Option<OsString>,
+    /// Where libgdrapi is, if not in gdrcopy's lib or lib64
+    #[arg(long, value_name = "DIR", require_equals = true, help_heading = COMPONENTS)]
+    pub with_gdrcopy_libdir: Option<OsString>,
+    /// CUDA support for UCX's io_demo [default: no]
+    #[arg(long, value_name = "yes|no", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = COMPONENTS)]
+    pub with_iodemo_cuda: Option<OsString>,
+    /// Binary instrumentation of the driver API; `--disable-bistro` builds without it [default: yes]
+    #[arg(long, value_name = "yes|no", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = COMPONENTS)]
+    pub enable_bistro: Option<OsString>,
+
+    /// The build directory: outputs, log and modules go there [default: the current directory]
+    #[arg(short = 'B', long, value_name = "DIR", help_heading = RUN)]
+    pub build_dir: Option<OsString>,
+    /// Detect and write the outputs, but do not build hook-runtime
+    #[arg(long, help_heading = RUN)]
+    pub no_build: bool,
+    /// Ask every question anew, and keep no answer
+    #[arg(long, help_heading = RUN)]
+    pub no_cache: bool,
+    /// Decide as UCX v1.19.0's configure does, mistakes included; `v1.19.0` is the only value
+    #[arg(long, value_name = "VERSION", require_equals = true, help_heading = RUN)]
+    pub compat: Option<OsString>,
+    /// Where hook-runtime's bindings come from: `kept` in the crate, or `generate` with bindgen from the found headers [default: kept]
+    #[arg(long, value_name = "kept|generate", require_equals = true, help_heading = RUN)]
+    pub bindings: Option<OsString>,
+    /// Keep cargo off the network
+    #[arg(long, help_heading = RUN)]
+    pub offline: bool,
+    /// Repeat the last run in this build directory, with the arguments and variables it had
+    #[arg(long, help_heading = RUN)]
+    pub recheck: bool,
+
+    /// Print no progress and no summary
+    #[arg(short, long, visible_alias = "silent", help_heading = AUTOCONF)]
+    pub quiet: bool,
+    /// The machine that the modules will run on
+    #[arg(long, value_name = "TRIPLET", help_heading = AUTOCONF)]
+    pub host: Option<OsString>,
+    /// The machine that they are built on
+    #[arg(long, value_name = "TRIPLET", help_heading = AUTOCONF)]
+    pub build: Option<OsString>,
+    /// Accepted; our own cache is in the build directory, and that file is left alone
+    #[arg(long, value_name = "FILE", help_heading = AUTOCONF)]
+    pub cache_file: Option<OsString>,
+    /// The same as `--cache-file=config.cache`
+    #[arg(short = 'C', long, help_heading = AUTOCONF)]
+    pub config_cache: bool,
+    /// What to do about options that are not ours: `yes` (warn), `no` (be silent) or `fatal` [default: yes]
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = AUTOCONF)]
+    pub enable_option_checking: Option<OsString>,
+}
+
+/// How `check` answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// The report, as in ucx-configure.json.
+    Json,
+}
+
+/// The options of `check` alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct CheckOptions {
+    /// How to answer
+    #[arg(
+        long,
+        value_enum,
+        value_name = "text|json",
+        default_value = "text",
+        help_heading = "Check"
+    )]
+    pub format: Format,
+    /// Fail unless all of these hold: `nvml,gdrcopy,fabric,cuda>=12.0,gdrcopy>=2.5`
+    #[arg(long, value_name = "LIST", help_heading = "Check")]
+    pub require: Vec<String>,
+    /// Print the value of one substitution, conditional or macro, and nothing else
+    #[arg(long, value_name = "NAME", conflicts_with = "format", help_heading = "Check")]
+    pub print: Option<String>,
+}
+
+/// What to do with toolkits.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Subcommand)]
+pub enum ToolkitCommand {
+    /// List the toolkits that can be had, and those that are here
+    List,
+    /// Fetch NVIDIA's wheels with pip or uv and assemble a toolkit from them
+    Fetch {
+        /// The CUDA version, such as 12.8
+        version: String,
+        /// Assemble it there instead of in the cache directory
+        #[arg(long, value_name = "DIR")]
+        into: Option<OsString>,
+        /// Fetch nvcc as well
+        #[arg(long)]
+        with_nvcc: bool,
+    },
+}
+
+/// The options of `demo`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct DemoOptions {
+    /// The build directory that was configured [default: the current directory]
+    #[arg(short = 'B', long, value_name = "DIR")]
+    pub build_dir: Option<OsString>,
+    /// Keep cargo off the network
+    #[arg(long)]
+    pub offline: bool,
+}
+
+/// One of autoconf's installation directories.
+#[derive(Debug, Clone, Copy)]
+pub struct InstallDir {
+    /// The option, such as `exec-prefix`.
+    pub option: &'static str,
+    /// The variable in makefiles, such as `exec_prefix`.
+    pub variable: &'static str,
+    /// Its value when nobody gives one.
+    pub default: &'static str,
+    /// What goes there.
+    pub doc: &'static str,
+}
+
+const fn dir(
+    option: &'static str,
+    variable: &'static str,
+    default: &'static str,
+    doc: &'static str,
+) -> InstallDir {
+    InstallDir { option, variable, default, doc }
+}
+
+/// Every installation directory, in autoconf's order.
+pub const INSTALL_DIRS: &[InstallDir] = &[
+    dir("prefix", "prefix", "/usr/local", "architecture-independent files"),
+    dir("exec-prefix", "exec_prefix", "${prefix}", "architecture-dependent files"),
+    dir("bindir", "bindir", "${exec_prefix}/bin", "programs of users"),
+    dir("sbindir", "sbindir", "${exec_prefix}/sbin", "programs of administrators"),
+    dir("libexecdir", "libexecdir", "${exec_prefix}/libexec", "programs run by programs"),
+    dir("sysconfdir", "sysconfdir", "${prefix}/etc", "configuration of one machine"),
+    dir("sharedstatedir", "sharedstatedir", "${prefix}/com", "state that machines share"),
+    dir("localstatedir", "localstatedir", "${prefix}/var", "state of one machine"),
+    dir("runstatedir", "runstatedir", "${localstatedir}/run", "state of running processes"),
+    dir("libdir", "libdir", "${exec_prefix}/lib", "libraries; modules go to its `ucx`"),
+    dir("includedir", "includedir", "${prefix}/include", "C headers"),
+    dir("oldincludedir", "oldincludedir", "/usr/include", "C headers for other compilers"),
+    dir("datarootdir", "datarootdir", "${prefix}/share", "root of read-only data"),
+    dir("datadir", "datadir", "${datarootdir}", "read-only data"),
+    dir("infodir", "infodir", "${datarootdir}/info", "info documents"),
+    dir("localedir", "localedir", "${datarootdir}/locale", "translations"),
+    dir("mandir", "mandir", "${datarootdir}/man", "manual pages"),
+    dir("docdir", "docdir", "${datarootdir}/doc/ucx", "documentation"),
+    dir("htmldir", "htmldir", "${docdir}", "documentation in HTML"),
+    dir("dvidir", "dvidir", "${docdir}", "documentation in DVI"),
+    dir("pdfdir", "pdfdir", "${docdir}", "documentation in PDF"),
+    dir("psdir", "psdir", "${docdir}", "documentation in PostScript"),
+];
+
+/// The clap argument of an installation directory.
+pub(super) fn install_dir_argument(dir: &InstallDir) -> clap::Arg {
+    clap::Arg::new(dir.option)
+        .long(dir.option)
+        .value_name("DIR")
+        .value_parser(clap::value_parser!(OsString))
+        .help_heading(INSTALLATION)
+        .help(format!("{} [default: {}]", dir.doc, dir.default))
+}

@@ -1,0 +1,77 @@
+//! Every environment variable that is read, one documented constant each. The
+//! help text is made from this table, and tests clear all of them.
+
+/// A variable.
+#[derive(Debug, Clone, Copy)]
+pub struct EnvVar {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, a fragment for the help text.
+    pub doc: &'static str,
+    /// Whether `NAME=VALUE` as an argument does the same.
+    pub is_argument: bool,
+}
+
+macro_rules! variables {
+    ($($constant:ident = $name:literal, $is_argument:literal, $doc:literal;)*) => {
+        $(#[doc = concat!("`", $name, "`: ", $doc, ".")] pub const $constant: &str = $name;)*
+
+        /// Every variable.
+        pub const ENV_VARS: &[EnvVar] =
+            &[$(EnvVar { name: $name, doc: $doc, is_argument: $is_argument },)*];
+    };
+}
+
+variables! {
+    CC = "CC", true, "C compiler command, a wrapper such as ccache included";
+    CPPFLAGS = "CPPFLAGS", true, "C preprocessor flags, such as -I DIR";
+    CFLAGS = "CFLAGS", true, "C compiler flags";
+    LDFLAGS = "LDFLAGS", true, "linker flags, such as -L DIR";
+    LIBS = "LIBS", true, "libraries to pass to the linker";
+    NVCC = "NVCC", true, "CUDA compiler";
+    NVCCFLAGS = "NVCCFLAGS", true, "CUDA compiler flags";
+
+    CUDA_HOME = "CUDA_HOME", false, "a toolkit's directory, looked at when guessing (not in compat mode)";
+    CUDA_PATH = "CUDA_PATH", false, "the same, after CUDA_HOME";
+    CUDA_ROOT = "CUDA_ROOT", false, "the same, after CUDA_PATH";
+    CONDA_PREFIX = "CONDA_PREFIX", false, "a conda environment, looked at when guessing";
+    CPATH = "CPATH", false, "header directories of the compiler";
+    C_INCLUDE_PATH = "C_INCLUDE_PATH", false, "the same, for C alone";
+    LIBRARY_PATH = "LIBRARY_PATH", false, "library directories of the compiler";
+    LD_LIBRARY_PATH = "LD_LIBRARY_PATH", false, "library directories of the loader; reported, never searched";
+    PKG_CONFIG_PATH = "PKG_CONFIG_PATH", false, "directories of pkg-config files";
+    PKG_CONFIG = "PKG_CONFIG", false, "the pkg-config program";
+    PATH = "PATH", false, "where programs are looked for";
+    HOME = "HOME", false, "what `~` at the beginning of a directory stands for";
+    TMPDIR = "TMPDIR", false, "where scratch files of `check` go";
+    XDG_CACHE_HOME = "XDG_CACHE_HOME", false, "where fetched toolkits are kept, in `ucx-configure`";
+    CARGO = "CARGO", false, "the cargo that builds hook-runtime";
+    CARGO_HOME = "CARGO_HOME", false, "where cargo keeps what it fetched";
+    LIBCLANG_PATH = "LIBCLANG_PATH", false, "where libclang is, for --bindings=generate";
+    NO_COLOR = "NO_COLOR", false, "no colours, whatever its value";
+    CLICOLOR_FORCE = "CLICOLOR_FORCE", false, "colours even where no terminal is";
+    TERM = "TERM", false, "`dumb`: no colours and no spinner";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::request::Variable;
+
+    #[test]
+    fn rows_are_unique_and_documented() {
+        let names: BTreeSet<_> = ENV_VARS.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), ENV_VARS.len());
+        assert!(ENV_VARS.iter().all(|row| !row.doc.is_empty() && !row.doc.ends_with('.')));
+    }
+
+    #[test]
+    fn those_that_are_arguments_are_the_variables_of_a_request() {
+        let ours: Vec<_> =
+            ENV_VARS.iter().filter(|row| row.is_argument).map(|row| (row.name, row.doc)).collect();
+        let requested: Vec<_> = Variable::ALL.iter().map(|row| (row.name(), row.doc())).collect();
+        assert_eq!(ours, requested);
+    }
+}
