@@ -28,6 +28,7 @@ pub(super) struct Cli {
 }
 
 #[derive(Debug, clap::Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "one of it is made in a run")]
 pub(super) enum Subcommand {
     /// Detect as configure does; write nothing, build nothing
     Check {
