@@ -22,8 +22,8 @@
 #![forbid(unsafe_code)]
 
 pub mod build;
-pub mod emit;
 pub mod cli;
+pub mod emit;
 pub mod engine;
 pub mod env_vars;
 pub mod error;

@@ -1,5 +1,6 @@
 //! Puts the questions, in order, and draws the conclusions.
 
+pub mod answers;
 pub mod compat;
 
 use crate::{error::Error, model::Report};

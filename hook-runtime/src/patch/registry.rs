@@ -1,0 +1,103 @@
+//! What has been patched, for ever: for taking it back, for doing it again, and
+//! for the signal handler, which must find a landing without lock or allocation.
+
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::plan::{Patch, Strategy};
+
+/// A patch that was made at least once.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) patch: Patch,
+    pub(super) force_far: bool,
+    /// Whether the function carries the patch at present.
+    pub(super) active: AtomicBool,
+    next: AtomicPtr<Record>,
+}
+
+/// The newest record. Records are leaked and never change but for `active`.
+static NEWEST: AtomicPtr<Record> = AtomicPtr::new(std::ptr::null_mut());
+
+/// One at a time: whoever holds it may change code.
+static LOCK: Mutex<()> = Mutex::new(());
+
+pub(super) fn lock() -> MutexGuard<'static, ()> {
+    // A panic elsewhere leaves no invariant broken: the records are only added to.
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds a record. From here on a thread that runs into one of its traps is sent on.
+pub(super) fn publish(
+    patch: Patch,
+    force_far: bool,
+    _lock: &MutexGuard<'static, ()>,
+) -> &'static Record {
+    let record: &'static Record = Box::leak(Box::new(Record {
+        patch,
+        force_far,
+        active: AtomicBool::new(false),
+        next: AtomicPtr::new(NEWEST.load(Ordering::Acquire)),
+    }));
+    NEWEST.store(std::ptr::from_ref(record).cast_mut(), Ordering::Release);
+    record
+}
+
+/// All records, the newest first.
+pub(super) fn records() -> impl Iterator<Item = &'static Record> {
+    let get = |pointer: &AtomicPtr<Record>| {
+        // SAFETY: null or a leaked record, of which only the atomics change.
+        unsafe { pointer.load(Ordering::Acquire).as_ref::<'static>() }
+    };
+    std::iter::successors(get(&NEWEST), move |record| get(&record.next))
+}
+
+/// Where a thread goes on that ran into a trap at an address. Async-signal-safe.
+pub(super) fn landing(trap: u64) -> Option<u64> {
+    records()
+        .flat_map(|record| &record.patch.landings)
+        .find(|(at, _)| *at == trap)
+        .map(|(_, to)| *to)
+}
+
+/// A function that carries a hook, or has carried it.
+#[derive(Debug, Clone, Copy)]
+pub struct Patched(pub(super) &'static Record);
+
+impl Patched {
+    /// The function's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        &self.0.patch.symbol
+    }
+
+    /// The function's address.
+    #[must_use]
+    pub fn target(&self) -> usize {
+        self.0.patch.target as usize
+    }
+
+    /// The original function: valid for ever, hooked or not.
+    #[must_use]
+    pub fn trampoline(&self) -> usize {
+        self.0.patch.trampoline as usize
+    }
+
+    /// How it was patched.
+    #[must_use]
+    pub fn strategy(&self) -> &'static Strategy {
+        &self.0.patch.strategy
+    }
+
+    /// The plan in full.
+    #[must_use]
+    pub fn patch(&self) -> &'static Patch {
+        &self.0.patch
+    }
+
+    /// Whether the function carries the hook at present.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.0.active.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,134 @@
+//! Writing into code that others execute.
+//!
+//! The pages are made writable once for a whole pass and get the protection
+//! back that they had; where a page may not be writable and executable even for
+//! a moment, a patched copy is mapped over it instead.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use crate::sys::exec_memory::{Change, PAGE, Policy, protect, swap_page};
+use crate::sys::maps::{self, MapsEntry, Protection};
+
+/// Pages of code that are being changed.
+pub(super) struct Writer<'p> {
+    policy: &'p Policy,
+    /// Runs of pages with the protection that they had.
+    runs: Vec<(Range<u64>, Protection)>,
+}
+
+impl<'p> Writer<'p> {
+    /// Opens the pages that hold `ranges`. On an error none is left open.
+    pub(super) fn open(
+        policy: &'p Policy,
+        map: &[MapsEntry],
+        ranges: impl Iterator<Item = Range<u64>>,
+    ) -> io::Result<Self> {
+        let mut runs: Vec<(Range<u64>, Protection)> = Vec::new();
+        let pages: BTreeMap<u64, Protection> = ranges
+            .flat_map(|range| pages_of(&range))
+            .filter_map(|page| Some((page, maps::find(map, page)?.protection)))
+            .collect();
+        for (page, protection) in pages {
+            match runs.last_mut() {
+                Some((run, same)) if run.end == page && *same == protection => run.end += PAGE,
+                _ => runs.push((page..page + PAGE, protection)),
+            }
+        }
+        let mut writer = Self { policy, runs: Vec::new() };
+        if policy.change == Change::InPlace {
+            for (run, protection) in &runs {
+                let open = Protection { write: true, ..*protection };
+                if let Err(error) = protect(run.start, run.end - run.start, open) {
+                    // The first error is the one to tell.
+                    let _ = writer.close();
+                    return Err(error);
+                }
+                writer.runs.push((run.clone(), *protection));
+            }
+        } else {
+            writer.runs = runs;
+        }
+        Ok(writer)
+    }
+
+    /// Writes each piece: by one store if it lies in one aligned word, else byte by byte.
+    pub(super) fn write(&mut self, pieces: &[(u64, &[u8])]) -> io::Result<()> {
+        if self.policy.change == Change::InPlace {
+            for (address, bytes) in pieces {
+                store(*address, bytes);
+            }
+            return Ok(());
+        }
+        let mut pages: BTreeMap<u64, Vec<(u64, &[u8])>> = BTreeMap::new();
+        for (address, bytes) in pieces {
+            for page in pages_of(&(*address..*address + bytes.len() as u64)) {
+                pages.entry(page).or_default().push((*address, bytes));
+            }
+        }
+        for (page, pieces) in pages {
+            let mut content = read(page, PAGE as usize);
+            for (address, bytes) in pieces {
+                for (at, byte) in (address..).zip(bytes) {
+                    if (page..page + PAGE).contains(&at) {
+                        content[(at - page) as usize] = *byte;
+                    }
+                }
+            }
+            let protection = self
+                .runs
+                .iter()
+                .find(|(run, _)| run.contains(&page))
+                .map(|(_, protection)| *protection);
+            swap_page(page, &content, protection.unwrap_or_default(), &self.policy.source)?;
+        }
+        Ok(())
+    }
+
+    /// Gives every page the protection back that it had.
+    pub(super) fn close(&mut self) -> io::Result<()> {
+        if self.policy.change != Change::InPlace {
+            return Ok(());
+        }
+        let mut result = Ok(());
+        for (run, protection) in self.runs.drain(..) {
+            result = result.and(protect(run.start, run.end - run.start, protection));
+        }
+        result
+    }
+}
+
+fn pages_of(range: &Range<u64>) -> impl Iterator<Item = u64> + use<> {
+    let first = range.start & !(PAGE - 1);
+    (first..range.end).step_by(PAGE as usize)
+}
+
+/// Reads code. Somebody else's patcher could write meanwhile, so each byte is read once.
+pub(super) fn read(address: u64, length: usize) -> Vec<u8> {
+    let byte = |at: u64| {
+        // SAFETY: the callers give addresses that the memory map has as readable.
+        unsafe { std::ptr::read_volatile(at as *const u8) }
+    };
+    (address..address + length as u64).map(byte).collect()
+}
+
+fn store(address: u64, bytes: &[u8]) {
+    let word = address & !7;
+    let offset = (address - word) as usize;
+    if bytes.len() > 1 && offset + bytes.len() <= 8 {
+        // SAFETY: an aligned word in a page that `open` has made writable, and
+        // that nobody but the holder of the lock writes.
+        let word = unsafe { AtomicU64::from_ptr(word as *mut u64) };
+        let mut value = word.load(Ordering::Relaxed).to_le_bytes();
+        value[offset..offset + bytes.len()].copy_from_slice(bytes);
+        word.store(u64::from_le_bytes(value), Ordering::Release);
+        return;
+    }
+    for (at, byte) in (address..).zip(bytes) {
+        // SAFETY: a byte in a page that `open` has made writable.
+        let to = unsafe { AtomicU8::from_ptr(at as *mut u8) };
+        to.store(*byte, Ordering::Release);
+    }
+}
