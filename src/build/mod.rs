@@ -2,6 +2,135 @@
 //! them into the build directory.
 //!
 //! What is built, and with which flags, is decided before: this finds cargo
-//! and the sources, runs, and looks at what came out.
+//! and the sources, runs, looks at what came out, and removes what an earlier
+//! run left that is no longer wanted.
 
+mod cargo;
 pub mod elf;
+mod install;
+mod source;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+pub use source::SOURCE_VARIABLE;
+
+use crate::{
+    error::{Code, Error},
+    host::{Host, fs},
+    model::{Module, Report},
+    request::{Bindings, Request},
+    ui::{Event, Sink},
+};
+
+/// Where modules go, below the build directory.
+pub const MODULE_DIR: &str = "lib/ucx";
+
+/// A module that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Built {
+    /// Which.
+    pub module: Module,
+    /// The file itself, `libX.so.0.0.0`; the links are beside it.
+    pub path: Utf8PathBuf,
+    /// Whether this run changed it.
+    pub changed: bool,
+}
+
+/// What a build came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BuildResult {
+    /// The modules, in the report's order.
+    pub built: Vec<Built>,
+    /// Files of modules that are no longer wanted, now removed.
+    pub removed: Vec<Utf8PathBuf>,
+}
+
+/// Builds the report's modules, and removes those of earlier runs that it
+/// does not name. Without a module to build cargo is not needed.
+///
+/// # Errors
+///
+/// There is no cargo, it fails, what it made is not what it should be, or a
+/// file cannot be written.
+pub fn build_runtime(
+    report: &Report,
+    request: &Request,
+    host: &Host,
+    sink: &mut dyn Sink,
+) -> Result<BuildResult, Error> {
+    let removed = remove_stale(&report.modules, &request.build_dir, sink)?;
+    if report.modules.is_empty() {
+        return Ok(BuildResult { built: Vec::new(), removed });
+    }
+    let state = state_dir(request);
+    fs::create_dir_all(&state)?;
+    let cargo = cargo::find(host)?;
+    let source = source::find(&state, host)?;
+    sink.event(&Event::Decided(&format!("hook-runtime is built from {source}")));
+    let flags = state.join("hook-runtime.json");
+    fs::write_if_changed(&flags, flags_text(report).as_bytes(), 0o644)?;
+    let bindings = match request.bindings {
+        Bindings::Kept => None,
+        Bindings::Generate => Some(generate_bindings(report, &state)?),
+    };
+    let order = cargo::Order {
+        cargo: &cargo,
+        source: &source,
+        target: &state.join("target"),
+        flags: &flags,
+        bindings: bindings.as_deref(),
+        modules: &report.modules,
+        bistro: report.cfg.get("bistro_hooks").copied().unwrap_or(false),
+        offline: request.offline,
+        linker: linker(report, request, host),
+        compiler: report.compiler.as_ref().map(|compiler| compiler.command.join(" ")),
+    };
+    sink.event(&Event::Busy("building hook-runtime with cargo"));
+    let made = cargo::run(&order, host, sink);
+    sink.event(&Event::Idle);
+    let built = install::install(&made?, &request.build_dir.join(MODULE_DIR), sink)?;
+    Ok(BuildResult { built, removed })
+}
+
+/// Removes the files of modules that are not in `wanted`. Returns what was
+/// there.
+///
+/// # Errors
+///
+/// A file is there and cannot be removed.
+pub fn remove_stale(
+    wanted: &[Module],
+    build_dir: &Utf8Path,
+    sink: &mut dyn Sink,
+) -> Result<Vec<Utf8PathBuf>, Error> {
+    install::remove_stale(wanted, &build_dir.join(MODULE_DIR), sink)
+}
+
+/// Where state between runs is kept.
+fn state_dir(request: &Request) -> Utf8PathBuf {
+    request.state_dir.clone().unwrap_or_else(|| request.build_dir.join(".ucx-configure"))
+}
+
+/// The part of the report that hook-runtime's build script reads. It is a
+/// file of its own, so that other changes of the report build nothing again.
+fn flags_text(report: &Report) -> String {
+    let value = serde_json::json!({ "schema_version": report.schema_version, "cfg": report.cfg });
+    format!("{value:#}\n")
+}
+
+/// The linker for cargo to use, where its own choice would not do: CC as the
+/// user gave it, or the compiler that was found where there is no `cc`. One
+/// with a wrapper or flags cannot be named as a linker.
+fn linker(report: &Report, request: &Request, host: &Host) -> Option<String> {
+    let compiler = report.compiler.as_ref()?;
+    let [word] = compiler.command.as_slice() else { return None };
+    let has_cc = || crate::host::process::find_program("cc", &host.env.path_dirs()).0.is_some();
+    let asked = request.is_set(crate::request::Variable::Cc);
+    (asked || !has_cc()).then(|| word.clone())
+}
+
+/// Runs bindgen over the headers that were found.
+fn generate_bindings(report: &Report, state: &Utf8Path) -> Result<Utf8PathBuf, Error> {
+    let _ = (report, state);
+    Err(Error::new(Code::BindingsFailed, "bindings cannot be generated yet"))
+}

@@ -277,7 +277,7 @@ impl Lock {
             .write(true)
             .open(path.as_std_path())
             .map_err(|error| write_error(path, &error))?;
-        Self::lock(file, path)
+        Self::take(file, path)
     }
 
     /// The same for a directory that exists, which leaves no file behind.
@@ -287,10 +287,10 @@ impl Lock {
     /// The directory cannot be opened.
     pub fn try_take_dir(dir: &Utf8Path) -> Result<Option<Self>, Error> {
         let file = File::open(dir.as_std_path()).map_err(|error| read_error(dir, &error))?;
-        Self::lock(file, dir)
+        Self::take(file, dir)
     }
 
-    fn lock(file: File, path: &Utf8Path) -> Result<Option<Self>, Error> {
+    fn take(file: File, path: &Utf8Path) -> Result<Option<Self>, Error> {
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),

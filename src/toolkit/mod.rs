@@ -7,7 +7,7 @@
 pub mod embedded;
 mod library;
 mod manifest;
-mod place;
+pub(crate) mod place;
 pub mod stub;
 
 pub use place::STAMP;
