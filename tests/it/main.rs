@@ -1,4 +1,6 @@
 //! Tests that need more than one module, or a whole run.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 /// hook-runtime built with cargo.
 mod build_runtime;
