@@ -71,7 +71,8 @@ extern "C" fn handle(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_voi
 
 fn install_handler() {
     let stack = Box::leak(vec![0_u8; 1 << 17].into_boxed_slice());
-    let stack = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: stack.len() };
+    let stack =
+        libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: stack.len() };
     // SAFETY: the stack lives for ever.
     assert_eq!(unsafe { libc::sigaltstack(&stack, std::ptr::null_mut()) }, 0);
     for signal in [libc::SIGTRAP, libc::SIGSEGV, libc::SIGILL, libc::SIGBUS] {
@@ -108,8 +109,14 @@ impl Pages {
     fn make_executable(&self) {
         for page in &self.0 {
             // SAFETY: pages of this test.
-            unsafe { mprotect(*page as *mut c_void, PAGE as usize, MprotectFlags::READ | MprotectFlags::EXEC) }
-                .expect("executable");
+            unsafe {
+                mprotect(
+                    *page as *mut c_void,
+                    PAGE as usize,
+                    MprotectFlags::READ | MprotectFlags::EXEC,
+                )
+            }
+            .expect("executable");
         }
     }
 }
@@ -203,8 +210,11 @@ struct Row<'a> {
 fn rows() -> impl Iterator<Item = Row<'static>> {
     let byte = |text| u8::from_str_radix(text, 16).expect("two digits");
     let address = |text: &str| u64::from_str_radix(&text[2..], 16).expect("an address");
-    CORPUS.iter().flat_map(|text| text.lines()).filter(|line| line.contains('|') && !line.starts_with('#')).map(
-        move |line| {
+    CORPUS
+        .iter()
+        .flat_map(|text| text.lines())
+        .filter(|line| line.contains('|') && !line.starts_with('#'))
+        .map(move |line| {
             let columns: Vec<&'static str> = line.split('|').map(str::trim).collect();
             Row {
                 code: columns[0].split(' ').map(byte).collect(),
@@ -215,13 +225,14 @@ fn rows() -> impl Iterator<Item = Row<'static>> {
                 expected: columns[5],
                 note: columns[6],
             }
-        },
-    )
+        })
 }
 
 /// Puts both forms in place, runs them, and compares.
 fn execute(row: &Row<'_>, prologue: &Prologue<'_>, relocated: &Relocated) {
-    let is_code = |moved: &&hook_runtime::code::prologue::Moved| !moved.instruction.is_ip_rel_memory_operand();
+    let is_code = |moved: &&hook_runtime::code::prologue::Moved| {
+        !moved.instruction.is_ip_rel_memory_operand()
+    };
     let data: BTreeSet<u64> = prologue
         .moved
         .iter()
@@ -229,7 +240,8 @@ fn execute(row: &Row<'_>, prologue: &Prologue<'_>, relocated: &Relocated) {
         .map(|moved| moved.instruction.ip_rel_memory_address() & !(PAGE - 1))
         .flat_map(|page| [page, page + PAGE])
         .collect();
-    let branches = prologue.moved.iter().filter(is_code).map(|moved| moved.instruction.near_branch_target());
+    let branches =
+        prologue.moved.iter().filter(is_code).map(|moved| moved.instruction.near_branch_target());
     let text: BTreeSet<u64> = branches
         .filter(|target| *target != 0)
         .chain([row.was, prologue.end(), row.goes, row.goes + relocated.bytes.len() as u64, STOP])
@@ -262,7 +274,13 @@ fn execute(row: &Row<'_>, prologue: &Prologue<'_>, relocated: &Relocated) {
 
 /// The two things that may differ: `r11` where it was used to reach memory far
 /// away, and the return address of a call, which leads to the moved form.
-fn forgive(row: &Row<'_>, prologue: &Prologue<'_>, relocated: &Relocated, one: &Outcome, other: &mut Outcome) {
+fn forgive(
+    row: &Row<'_>,
+    prologue: &Prologue<'_>,
+    relocated: &Relocated,
+    one: &Outcome,
+    other: &mut Outcome,
+) {
     let loads_r11 = relocated.bytes.windows(2).any(|bytes| bytes == [0x49, 0xbb]);
     if loads_r11 {
         other.registers[libc::REG_R11 as usize] = one.registers[libc::REG_R11 as usize];
@@ -289,9 +307,11 @@ fn moved_instructions_do_what_they_did() {
     let mut executed = 0;
     let mut refused = 0;
     for row in rows() {
-        let function = Function { symbol: row.note, address: row.was, bytes: &row.code, size: row.size };
-        let moved = Prologue::analyse(function, row.jump)
-            .and_then(|prologue| relocate::relocate(&prologue, row.goes).map(|relocated| (prologue, relocated)));
+        let function =
+            Function { symbol: row.note, address: row.was, bytes: &row.code, size: row.size };
+        let moved = Prologue::analyse(function, row.jump).and_then(|prologue| {
+            relocate::relocate(&prologue, row.goes).map(|relocated| (prologue, relocated))
+        });
         match moved {
             Ok((prologue, relocated)) => {
                 execute(&row, &prologue, &relocated);

@@ -25,6 +25,8 @@
 //! takes over that duty.
 
 #[cfg(target_arch = "x86_64")]
+mod apply;
+#[cfg(target_arch = "x86_64")]
 mod arena;
 #[cfg(target_arch = "x86_64")]
 pub mod plan;

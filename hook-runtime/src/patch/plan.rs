@@ -50,6 +50,11 @@ pub enum Write {
     OneStore,
     /// In stages, with `int3` at the entry meanwhile.
     Staged,
+    /// By one locked store of sixteen aligned bytes: in place of stages, where
+    /// some thread blocks the signal that they need.
+    WideStore,
+    /// With the whole page, by mapping a patched copy over it.
+    WholePage,
 }
 
 /// How a function is patched: what a coverage report shows.
@@ -83,6 +88,8 @@ impl fmt::Display for Strategy {
         f.write_str(match self.write {
             Write::OneStore => ", one store",
             Write::Staged => ", in stages",
+            Write::WideStore => ", one store of sixteen bytes",
+            Write::WholePage => ", with its page",
         })
     }
 }
@@ -262,6 +269,15 @@ pub struct Steps {
     pub wait: Option<Range<u64>>,
 }
 
+impl Steps {
+    /// All bytes at once.
+    #[must_use]
+    pub fn at_once(start: u64, to: &[u8]) -> Self {
+        let rest = vec![(start, to.to_vec())];
+        Self { hold: Vec::new(), rest, last: Vec::new(), back: Vec::new(), wait: None }
+    }
+}
+
 impl Patch {
     /// The steps that install the patch.
     #[must_use]
@@ -292,8 +308,7 @@ impl Patch {
         let at = |offset: usize| self.start + offset as u64;
         let wait = wait.then(|| self.start + 1..self.start + to.len() as u64);
         if self.strategy.write == Write::OneStore && wait.is_none() {
-            let rest = vec![(self.start, to.to_vec())];
-            return Steps { hold: Vec::new(), rest, last: Vec::new(), back: Vec::new(), wait };
+            return Steps::at_once(self.start, to);
         }
         let rest = (0..to.len())
             .filter(|offset| hold.iter().all(|(held, _)| held != offset))

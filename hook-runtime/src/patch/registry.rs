@@ -1,10 +1,10 @@
 //! What has been patched, for ever: for taking it back, for doing it again, and
 //! for the signal handler, which must find a landing without lock or allocation.
 
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::plan::{Patch, Strategy};
+use super::plan::{Patch, Strategy, Write};
 
 /// A patch that was made at least once.
 #[derive(Debug)]
@@ -13,7 +13,23 @@ pub(super) struct Record {
     pub(super) force_far: bool,
     /// Whether the function carries the patch at present.
     pub(super) active: AtomicBool,
+    /// How it was written last: a [`Write`] as a number.
+    written: AtomicU8,
     next: AtomicPtr<Record>,
+}
+
+/// The order in which `Record::written` counts.
+const WRITES: [Write; 4] = [Write::OneStore, Write::Staged, Write::WideStore, Write::WholePage];
+
+impl Record {
+    pub(super) fn set_written(&self, write: Write) {
+        let number = WRITES.iter().position(|known| *known == write).unwrap_or_default();
+        self.written.store(number as u8, Ordering::Release);
+    }
+
+    fn written(&self) -> Write {
+        WRITES[usize::from(self.written.load(Ordering::Acquire)) % WRITES.len()]
+    }
 }
 
 /// The newest record. Records are leaked and never change but for `active`.
@@ -37,6 +53,7 @@ pub(super) fn publish(
         patch,
         force_far,
         active: AtomicBool::new(false),
+        written: AtomicU8::new(0),
         next: AtomicPtr::new(NEWEST.load(Ordering::Acquire)),
     }));
     NEWEST.store(std::ptr::from_ref(record).cast_mut(), Ordering::Release);
@@ -85,8 +102,8 @@ impl Patched {
 
     /// How it was patched.
     #[must_use]
-    pub fn strategy(&self) -> &'static Strategy {
-        &self.0.patch.strategy
+    pub fn strategy(&self) -> Strategy {
+        Strategy { write: self.0.written(), ..self.0.patch.strategy.clone() }
     }
 
     /// The plan in full.

@@ -1,23 +1,22 @@
 //! All hooks in one pass: decide and allocate for every target, then change the
 //! code once.
 //!
-//! This is the one place that decides when live code is written.
+//! The pass that writes is in [`super::apply`].
 
-use std::ops::Range;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::code::prologue::Function;
-use crate::code::pun::{self, Signal};
 use crate::sys::exec_memory::{self, Policy};
 use crate::sys::maps::{self, MapsEntry};
-use crate::sys::{membarrier, signal, threads};
+use crate::sys::membarrier;
 
+use super::apply::{Change, apply};
 use super::arena::Arena;
-use super::plan::{self, Inside, Patch, Steps, Strategy};
+use super::plan::{self, Patch, Strategy};
 use super::registry::{self, Patched, Record};
-use super::write::{Writer, read};
+use super::write::read;
 use super::{Reason, Refusal, Target};
 
 /// How much of a function is looked at, at most.
@@ -51,9 +50,9 @@ pub struct Prepared {
 
 /// What the system told when the transaction began.
 #[derive(Debug)]
-struct Ground {
-    policy: Policy,
-    map: Vec<MapsEntry>,
+pub(super) struct Ground {
+    pub(super) policy: Policy,
+    pub(super) map: Vec<MapsEntry>,
     /// Why no core synchronisation is to be had, if so.
     barrier: Result<(), String>,
 }
@@ -205,8 +204,7 @@ impl Transaction {
                 Item::Again(record) => record,
             })
             .collect();
-        let changes =
-            records.iter().map(|record| Change::new(record, record.patch.install())).collect();
+        let changes = records.iter().map(|record| Change::install(record)).collect();
         let results = apply(changes, &ground, options.patience);
         let patched = |(record, result): (&'static Record, Result<(), Reason>)| {
             result.map_err(|reason| refuse(&record.patch, reason))?;
@@ -231,7 +229,7 @@ pub fn restore(patched: &[Patched]) -> Vec<Result<(), Refusal>> {
     let changes = patched
         .iter()
         .map(|one| {
-            let mut change = Change::new(one.0, one.patch().remove());
+            let mut change = Change::remove(one.0);
             if !one.is_active() || seen.contains(&one.patch().target) {
                 // Taken back already, and nothing to be done.
                 change.steps = None;
@@ -275,158 +273,4 @@ fn earlier(function: &Function<'_>, replacement: u64, force_far: bool) -> Option
             && record.force_far == force_far
             && function.bytes.get(offset..).is_some_and(|bytes| bytes.starts_with(&patch.moved))
     })
-}
-
-/// A change of one function's bytes, on its way.
-struct Change {
-    record: &'static Record,
-    /// `None` where nothing is to be done.
-    steps: Option<Steps>,
-    refused: Option<Reason>,
-}
-
-impl Change {
-    fn new(record: &'static Record, steps: Steps) -> Self {
-        Self { record, steps: Some(steps), refused: None }
-    }
-
-    /// The steps, unless something has come in between.
-    fn steps(&self) -> Option<&Steps> {
-        self.steps.as_ref().filter(|_| self.refused.is_none())
-    }
-
-    /// The whole stretch that is replaced.
-    fn range(&self) -> Range<u64> {
-        self.record.patch.start..self.record.patch.start + self.record.patch.new.len() as u64
-    }
-}
-
-/// Changes code in one pass. What goes wrong for one function is its result;
-/// what goes wrong for all of them is everybody's.
-fn apply(mut changes: Vec<Change>, ground: &Ground, patience: Duration) -> Vec<Result<(), Reason>> {
-    // Asked once, and only if some change has a stage in which a trap may be run into.
-    let is_staged = |change: &Change| change.steps().is_some_and(|steps| !steps.hold.is_empty());
-    let blocking =
-        changes.iter().any(is_staged).then(|| threads::first_that_blocks(libc::SIGTRAP)).flatten();
-    for change in &mut changes {
-        let Some(steps) = change.steps() else { continue };
-        change.refused = match blocking {
-            Some(thread) if !steps.hold.is_empty() => Some(Reason::SignalBlocked { thread }),
-            _ => prepare_signals(&change.record.patch, steps).err(),
-        };
-    }
-    let outcome = write_all(&mut changes, ground, patience);
-    changes
-        .into_iter()
-        .map(|change| match (change.refused, &outcome) {
-            (Some(reason), _) => Err(reason),
-            (None, Err(reason)) if change.steps.is_some() => Err(reason.clone()),
-            _ => Ok(()),
-        })
-        .collect()
-}
-
-/// Puts the handlers in place that a change relies on.
-fn prepare_signals(patch: &Patch, steps: &Steps) -> Result<(), Reason> {
-    let mut bytes: Vec<u8> = steps.hold.iter().map(|(_, byte)| *byte).collect();
-    if let Inside::Trapped { traps } = &patch.strategy.inside {
-        bytes.extend(traps.iter().map(|(_, byte)| *byte));
-    }
-    let signals = bytes.into_iter().filter_map(pun::signal_of);
-    for (number, what, wanted) in [
-        (libc::SIGTRAP, "taking over SIGTRAP", Signal::Trap),
-        (libc::SIGILL, "taking over SIGILL", Signal::IllegalInstruction),
-    ] {
-        if signals.clone().any(|signal| signal == wanted) {
-            signal::install(number, registry::landing)
-                .map_err(|error| Reason::System { what, error: error.to_string() })?;
-        }
-    }
-    Ok(())
-}
-
-/// The pass itself: traps, the rest, what the traps stood for.
-fn write_all(changes: &mut [Change], ground: &Ground, patience: Duration) -> Result<(), Reason> {
-    if changes.iter().all(|change| change.steps().is_none()) {
-        return Ok(());
-    }
-    let why_not = match &ground.policy.change {
-        exec_memory::Change::InPlace => String::new(),
-        exec_memory::Change::Swap(why) => format!("; {why}"),
-    };
-    let failed = |what| {
-        let why_not = why_not.clone();
-        move |error: std::io::Error| Reason::System { what, error: format!("{error}{why_not}") }
-    };
-    let ranges = changes.iter().filter(|change| change.steps().is_some()).map(Change::range);
-    let mut writer = Writer::open(&ground.policy, &ground.map, ranges)
-        .map_err(failed("making the code writable"))?;
-    let result = write_stages(changes, &mut writer, patience).map_err(failed("writing the code"));
-    let closed = writer.close().map_err(failed("restoring the protection of the code"));
-    // Without it, other threads see the new code a little later: each sees it whole.
-    let _ = membarrier::sync_core();
-    result.and(closed)
-}
-
-fn write_stages(
-    changes: &mut [Change],
-    writer: &mut Writer<'_>,
-    patience: Duration,
-) -> std::io::Result<()> {
-    let stage =
-        |writer: &mut Writer<'_>, changes: &[Change], pick: &dyn Fn(&Steps) -> &[(u64, u8)]| {
-            let bytes: Vec<(u64, [u8; 1])> = changes
-                .iter()
-                .filter_map(Change::steps)
-                .flat_map(|steps| pick(steps).iter().map(|(at, byte)| (*at, [*byte])))
-                .collect();
-            if bytes.is_empty() {
-                return Ok(());
-            }
-            let pieces: Vec<(u64, &[u8])> =
-                bytes.iter().map(|(at, byte)| (*at, byte.as_slice())).collect();
-            writer.write(&pieces)?;
-            membarrier::sync_core()
-        };
-    stage(writer, changes, &|steps| &steps.hold)?;
-    wait_for_threads(changes, writer, patience)?;
-    let rest: Vec<(u64, &[u8])> = changes
-        .iter()
-        .filter_map(Change::steps)
-        .flat_map(|steps| steps.rest.iter().map(|(at, bytes)| (*at, bytes.as_slice())))
-        .collect();
-    if !rest.is_empty() {
-        writer.write(&rest)?;
-    }
-    if changes.iter().filter_map(Change::steps).any(|steps| !steps.last.is_empty()) {
-        membarrier::sync_core()?;
-    }
-    stage(writer, changes, &|steps| &steps.last)
-}
-
-/// With the entries closed, waits until nobody is inside. Those for which that
-/// cannot be shown get back what their traps replaced.
-fn wait_for_threads(
-    changes: &mut [Change],
-    writer: &mut Writer<'_>,
-    patience: Duration,
-) -> std::io::Result<()> {
-    let waiting: Vec<Range<u64>> =
-        changes.iter().filter_map(Change::steps).filter_map(|steps| steps.wait.clone()).collect();
-    if waiting.is_empty() || threads::wait_until_outside(&waiting, patience) {
-        return Ok(());
-    }
-    for change in
-        changes.iter_mut().filter(|change| change.steps().is_some_and(|steps| steps.wait.is_some()))
-    {
-        let back: Vec<(u64, [u8; 1])> = change
-            .steps()
-            .map(|steps| steps.back.iter().map(|(at, byte)| (*at, [*byte])).collect())
-            .unwrap_or_default();
-        let pieces: Vec<(u64, &[u8])> =
-            back.iter().map(|(at, byte)| (*at, byte.as_slice())).collect();
-        writer.write(&pieces)?;
-        change.refused = Some(Reason::NotQuiescent { milliseconds: patience.as_millis() });
-    }
-    membarrier::sync_core()
 }

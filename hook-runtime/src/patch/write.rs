@@ -126,9 +126,50 @@ fn store(address: u64, bytes: &[u8]) {
         word.store(u64::from_le_bytes(value), Ordering::Release);
         return;
     }
+    if bytes.len() > 1 && fits_wide_store(address, bytes.len()) {
+        // SAFETY: the processor has the instruction, and the sixteen bytes lie
+        // in a page that `open` has made writable.
+        unsafe { store_wide(address, bytes) };
+        return;
+    }
     for (at, byte) in (address..).zip(bytes) {
         // SAFETY: a byte in a page that `open` has made writable.
         let to = unsafe { AtomicU8::from_ptr(at as *mut u8) };
         to.store(*byte, Ordering::Release);
+    }
+}
+
+/// True if [`store`] writes these bytes by one store of sixteen.
+pub(super) fn fits_wide_store(address: u64, length: usize) -> bool {
+    address % 16 + length as u64 <= 16 && std::arch::is_x86_feature_detected!("cmpxchg16b")
+}
+
+/// # Safety
+///
+/// The aligned sixteen bytes around `address` are writable, and written by
+/// nobody else; the processor has `cmpxchg16b`.
+unsafe fn store_wide(address: u64, bytes: &[u8]) {
+    let unit = (address & !15) as *mut u128;
+    let offset = (address & 15) as usize;
+    // SAFETY: the caller's promise; a plain read, since only we write.
+    let old = unsafe { unit.read() };
+    let mut new = old.to_le_bytes();
+    new[offset..offset + bytes.len()].copy_from_slice(bytes);
+    let new = u128::from_le_bytes(new);
+    // The instruction wants its low half in `rbx`, which the compiler keeps for
+    // itself. (The intrinsic needs libatomic in unoptimised builds.)
+    // SAFETY: the caller's promise. Nobody else writes, so it succeeds.
+    unsafe {
+        std::arch::asm!(
+            "xchg {low}, rbx",
+            "lock cmpxchg16b [{unit}]",
+            "mov rbx, {low}",
+            unit = in(reg) unit,
+            low = inout(reg) new as u64 => _,
+            in("rcx") (new >> 64) as u64,
+            inout("rax") old as u64 => _,
+            inout("rdx") (old >> 64) as u64 => _,
+            options(nostack),
+        );
     }
 }

@@ -50,16 +50,24 @@ fn is_outside(thread: u32, used: Option<u64>, ranges: &[Range<u64>]) -> bool {
     }
 }
 
-/// The first thread that blocks a signal, which would end the process if it
-/// ran into a trap.
+/// A thread that blocks a signal, and would end the process if it ran into a
+/// trap. One that starts or ends blocks all signals for a moment, so that only
+/// those count which do so for as long as `limit`.
 #[must_use]
-pub fn first_that_blocks(signal: i32) -> Option<u32> {
+pub fn first_that_blocks(signal: i32, limit: Duration) -> Option<u32> {
     let bit = 1_u64 << (signal - 1);
-    all().into_iter().find(|thread| {
+    let blocks = |thread: &u32| {
         read(*thread, "status")
             .and_then(|status| parse_blocked(&status))
             .is_some_and(|mask| mask & bit != 0)
-    })
+    };
+    let end = Instant::now() + limit;
+    let mut blocking: Vec<u32> = all().into_iter().filter(blocks).collect();
+    while !blocking.is_empty() && Instant::now() < end {
+        std::thread::sleep(Duration::from_micros(200));
+        blocking.retain(blocks);
+    }
+    blocking.first().copied()
 }
 
 /// The kernel's numbers of all threads.
@@ -174,9 +182,9 @@ mod tests {
             let _ = ended.recv();
         });
         let blocking = wait.recv().expect("the thread starts");
-        assert_eq!(first_that_blocks(libc::SIGXFSZ), Some(blocking));
+        assert_eq!(first_that_blocks(libc::SIGXFSZ, Duration::from_millis(5)), Some(blocking));
         drop(end);
         thread.join().expect("it ends by itself");
-        assert_eq!(first_that_blocks(libc::SIGXFSZ), None);
+        assert_eq!(first_that_blocks(libc::SIGXFSZ, Duration::from_millis(5)), None);
     }
 }

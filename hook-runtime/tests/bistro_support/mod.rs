@@ -5,6 +5,8 @@
 use std::arch::global_asm;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use hook_runtime::sys::maps::{self, MapsEntry, Protection};
+
 /// Every function returns `a * 3 + b`, and counts its calls in memory.
 pub(crate) type Function = extern "C" fn(u64, u64) -> u64;
 
@@ -14,8 +16,7 @@ global_asm!(
     r#"
     .section .text.bistro_cases, "ax", @progbits
     .macro case name
-    .globl \name
-    .type \name, @function
+        .type \name, @function
 \name:
     .endm
 
@@ -158,6 +159,43 @@ bistro_body:
     ret
     .size case_pages, . - case_pages
 
+    # Waits in the kernel, with its program counter at +4. Reads a byte from the
+    # file `a` into `[rsp - 8]`, and returns it plus `b`.
+    .p2align 4
+    case case_waiting
+    xor eax, eax
+    syscall
+    movzx eax, byte ptr [rsi]
+    add eax, r8d
+    nop
+    nop
+    ret
+    .size case_waiting, . - case_waiting
+
+    # Enter a function behind its first instructions, having executed them.
+    .p2align 4
+bistro_enter_580_1:
+    push rbp
+    jmp case_580 + 1
+bistro_enter_580_4:
+    push rbp
+    mov rbp, rsp
+    jmp case_580 + 4
+bistro_enter_pushes_3:
+    push rbp
+    push rbx
+    push rdi
+    jmp case_pushes + 3
+bistro_enter_unaligned_4:
+    push rbp
+    mov rbp, rsp
+    jmp case_unaligned + 4
+bistro_wait:
+    mov r8, rsi
+    lea rsi, [rsp - 8]
+    mov edx, 1
+    jmp case_waiting
+
     .section .data.bistro_cases, "aw", @progbits
     .p2align 3
 bistro_slot:
@@ -184,6 +222,12 @@ unsafe extern "C" {
     fn case_hooked();
     fn case_short();
     fn case_pages();
+    fn case_waiting();
+    fn bistro_enter_580_1();
+    fn bistro_enter_580_4();
+    fn bistro_enter_pushes_3();
+    fn bistro_enter_unaligned_4();
+    fn bistro_wait();
 }
 
 /// A function to be hooked.
@@ -245,4 +289,39 @@ pub(crate) fn cases() -> [Case; 10] {
 /// The function that is too short.
 pub(crate) fn short() -> usize {
     case_short as unsafe extern "C" fn() as usize
+}
+
+/// Ways into the middle of a function: its case, the offset, the way.
+pub(crate) fn entrances() -> [(usize, usize, usize); 4] {
+    let address = |function: unsafe extern "C" fn()| function as usize;
+    [
+        (0, 1, address(bistro_enter_580_1)),
+        (0, 4, address(bistro_enter_580_4)),
+        (5, 3, address(bistro_enter_pushes_3)),
+        (4, 4, address(bistro_enter_unaligned_4)),
+    ]
+}
+
+/// The function that waits in the kernel, and how it is called.
+pub(crate) fn waiting() -> (usize, usize) {
+    (
+        case_waiting as unsafe extern "C" fn() as usize,
+        bistro_wait as unsafe extern "C" fn() as usize,
+    )
+}
+
+/// Address and protection of every mapping of this program's file, merged.
+pub(crate) fn protections() -> Vec<(u64, u64, Protection)> {
+    let map = maps::read_self().expect("the map can be read");
+    assert!(!map.iter().any(|entry| entry.protection.is_writable_and_executable()), "{map:#?}");
+    let here = cases()[0].address as u64;
+    let path = &maps::find(&map, here).expect("code lies in a mapping").path;
+    let mut merged: Vec<(u64, u64, Protection)> = Vec::new();
+    for MapsEntry { range, protection, .. } in map.iter().filter(|entry| entry.path == *path) {
+        match merged.last_mut() {
+            Some((_, end, same)) if *end == range.start && same == protection => *end = range.end,
+            _ => merged.push((range.start, range.end, *protection)),
+        }
+    }
+    merged
 }

@@ -39,7 +39,8 @@ fn every_opening_becomes_what_the_corpus_says() {
         let function =
             Function { symbol: "f", address: address(was), bytes: &code, size: size.parse().ok() };
         let jump = jump.parse().expect("a length");
-        let result = Prologue::analyse(function, jump).and_then(|prologue| relocate(&prologue, address(goes)));
+        let result = Prologue::analyse(function, jump)
+            .and_then(|prologue| relocate(&prologue, address(goes)));
         let found = match result {
             Ok(relocated) => super::super::error::hex(&relocated.bytes),
             Err(refusal) => {
@@ -60,30 +61,29 @@ fn every_opening_becomes_what_the_corpus_says() {
 /// Instructions with a part that depends on their address, the part left out.
 fn relative_instruction() -> impl Strategy<Value = Vec<u8>> {
     let heads: Vec<(&'static [u8], usize, &'static [u8])> = vec![
-        (&[0xe8], 4, &[]),                         // call
-        (&[0xe9], 4, &[]),                         // jmp
-        (&[0xeb], 1, &[]),                         // jmp, short
-        (&[0x74], 1, &[]),                         // je, short
-        (&[0x7f], 1, &[]),                         // jg, short
-        (&[0x0f, 0x85], 4, &[]),                   // jne
-        (&[0xe0], 1, &[]),                         // loopne
-        (&[0xe2], 1, &[]),                         // loop
-        (&[0xe3], 1, &[]),                         // jrcxz
-        (&[0x67, 0xe3], 1, &[]),                   // jecxz
-        (&[0x8b, 0x05], 4, &[]),                   // mov eax, [rip + d]
-        (&[0x48, 0x89, 0x3d], 4, &[]),             // mov [rip + d], rdi
-        (&[0x48, 0x8d, 0x0d], 4, &[]),             // lea rcx, [rip + d]
+        (&[0xe8], 4, &[]),                          // call
+        (&[0xe9], 4, &[]),                          // jmp
+        (&[0xeb], 1, &[]),                          // jmp, short
+        (&[0x74], 1, &[]),                          // je, short
+        (&[0x7f], 1, &[]),                          // jg, short
+        (&[0x0f, 0x85], 4, &[]),                    // jne
+        (&[0xe0], 1, &[]),                          // loopne
+        (&[0xe2], 1, &[]),                          // loop
+        (&[0xe3], 1, &[]),                          // jrcxz
+        (&[0x67, 0xe3], 1, &[]),                    // jecxz
+        (&[0x8b, 0x05], 4, &[]),                    // mov eax, [rip + d]
+        (&[0x48, 0x89, 0x3d], 4, &[]),              // mov [rip + d], rdi
+        (&[0x48, 0x8d, 0x0d], 4, &[]),              // lea rcx, [rip + d]
         (&[0x81, 0x3d], 4, &[0, 0xba, 0x1c, 0x32]), // cmp dword [rip + d], imm32
-        (&[0x48, 0x83, 0x3d], 4, &[0]),            // cmp qword [rip + d], imm8
-        (&[0xf3, 0x0f, 0x10, 0x05], 4, &[]),       // movss xmm0, [rip + d]
-        (&[0xc5, 0xf8, 0x28, 0x05], 4, &[]),       // vmovaps xmm0, [rip + d]
-        (&[0xff, 0x15], 4, &[]),                   // call [rip + d]
-        (&[0xff, 0x25], 4, &[]),                   // jmp [rip + d]
-        (&[0xff, 0x35], 4, &[]),                   // push [rip + d]
+        (&[0x48, 0x83, 0x3d], 4, &[0]),             // cmp qword [rip + d], imm8
+        (&[0xf3, 0x0f, 0x10, 0x05], 4, &[]),        // movss xmm0, [rip + d]
+        (&[0xc5, 0xf8, 0x28, 0x05], 4, &[]),        // vmovaps xmm0, [rip + d]
+        (&[0xff, 0x15], 4, &[]),                    // call [rip + d]
+        (&[0xff, 0x25], 4, &[]),                    // jmp [rip + d]
+        (&[0xff, 0x35], 4, &[]),                    // push [rip + d]
     ];
-    (prop::sample::select(heads), any::<[u8; 4]>()).prop_map(|((head, length, tail), part)| {
-        [head, &part[..length], tail].concat()
-    })
+    (prop::sample::select(heads), any::<[u8; 4]>())
+        .prop_map(|((head, length, tail), part)| [head, &part[..length], tail].concat())
 }
 
 /// Instructions that mean the same everywhere.
@@ -150,13 +150,20 @@ fn check(code: &[u8], was: u64, jump: usize, goes: u64) -> Result<(), TestCaseEr
                 prop_assert!(named.contains(&(goes + relocated.offsets[place] as u64)));
             }
             Relative::Branch(target) | Relative::Memory(target) => {
-                prop_assert!(named.contains(&target), "{target:#x} not in {named:x?}: {piece:02x?}");
+                prop_assert!(
+                    named.contains(&target),
+                    "{target:#x} not in {named:x?}: {piece:02x?}"
+                );
             }
         }
     }
     let near = relocated.bytes.len() - jump::NEAR;
-    let is_near = jump::near(goes + near as u64, prologue.end()).is_some_and(|back| relocated.bytes.ends_with(&back));
-    prop_assert!(is_near || relocated.bytes.ends_with(&jump::indirect(prologue.end())), "no jump back");
+    let is_near = jump::near(goes + near as u64, prologue.end())
+        .is_some_and(|back| relocated.bytes.ends_with(&back));
+    prop_assert!(
+        is_near || relocated.bytes.ends_with(&jump::indirect(prologue.end())),
+        "no jump back"
+    );
     if window(&prologue).is_some_and(|window| window.contains(&goes)) {
         prop_assert!(is_near, "within the window everything is near");
     }
