@@ -1,8 +1,13 @@
 //! What a person sees, and the log.
 
+mod config_log;
 mod events;
 mod progress;
+mod scratch;
 pub mod style;
+mod summary;
 
+pub use config_log::ConfigLog;
 pub use events::{Event, Fanout, Silent, Sink};
 pub use progress::{Channel, Progress, Settings};
+pub use summary::summary;
