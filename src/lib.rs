@@ -23,6 +23,7 @@
 
 pub mod build;
 pub mod cli;
+pub mod discover;
 pub mod emit;
 pub mod engine;
 pub mod env_vars;

@@ -2,6 +2,7 @@
 
 pub mod answers;
 pub mod compat;
+pub mod schedule;
 
 use crate::{error::Error, model::Report};
 
