@@ -24,6 +24,16 @@ fn rows_are_unique_and_documented() {
     assert!(find("no-such-format").is_none());
 }
 
+/// Whoever writes a file has to know again that it is ours.
+#[test]
+fn every_file_names_us_in_its_first_lines() {
+    for emitter in EMITTERS.iter().filter(|emitter| emitter.file.is_some()) {
+        let text = (emitter.render)(&fixtures::report()).unwrap();
+        let head: String = text.chars().take(200).collect();
+        assert!(head.contains("ucx-configure"), "{}: {head}", emitter.id);
+    }
+}
+
 #[test]
 fn texts() {
     let reports = [

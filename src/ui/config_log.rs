@@ -110,6 +110,7 @@ impl ConfigLog {
     /// Adds one line with its mark; what would break it is escaped.
     fn line(&mut self, mark: &str, line: &str) {
         let line = without_scratch(line);
+        let mark = if line.is_empty() { mark.trim_end() } else { mark };
         let cut = line.char_indices().nth(KEPT_COLUMNS).map_or(line.len(), |(end, _)| end);
         self.text.push_str(mark);
         self.plain(&line[..cut]);

@@ -179,11 +179,9 @@ impl Progress {
             (MessageKind::Note, _) if self.settings.quiet => return,
             (MessageKind::Note, true) => (To::Checks, format!("configure: {text}\n")),
             (MessageKind::Warning, true) => (To::Warnings, format!("configure: WARNING: {text}\n")),
-            (MessageKind::Note, false) => {
-                (To::Checks, format!("{} {text}\n", paint(style::NOTE, "note:")))
-            }
+            (MessageKind::Note, false) => (To::Checks, coded(style::NOTE, "note:", message)),
             (MessageKind::Warning, false) => {
-                (To::Warnings, format!("{} {text}\n", paint(style::WARNING, "warning:")))
+                (To::Warnings, coded(style::WARNING, "warning:", message))
             }
         };
         let hint = message.hint.as_ref().filter(|_| !compat);
@@ -249,6 +247,12 @@ impl Progress {
 fn look(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template);
     style.unwrap_or_else(|_| ProgressStyle::default_spinner()).progress_chars("=> ")
+}
+
+/// A message of ours, with the code under which it is documented.
+fn coded(style: anstyle::Style, prefix: &str, message: &Message) -> String {
+    let code = paint(style::DETAIL, &format!("[{}]", message.code));
+    format!("{} {} {code}\n", paint(style, prefix), message.text)
 }
 
 /// What follows `checking ...... `: the word with its detail in brackets, or

@@ -4,3 +4,7 @@
 
 /// hook-runtime built with cargo.
 mod build_runtime;
+/// The outputs, read by those whom they are for.
+mod emitters;
+/// config.log of a real run, repeated.
+mod log;

@@ -98,9 +98,9 @@ fn strict_lines() {
          checking whether the C compiler works... yes\n\
          checking for nvml.h... skipped (CUDA is off)\n\
          checking for gdr_pin_buffer in -lgdrapi ... broken\n\
-         warning: GDR_COPY not found\n\
+         warning: GDR_COPY not found [W0001]\n\
          hint: give a DIR\n\
-         note: MNNVL support will be disabled.\n\
+         note: MNNVL support will be disabled. [W0001]\n\
          ucx-configure: creating config.h\n\
          ucx-configure: config.h is unchanged\n"
     );
@@ -129,7 +129,7 @@ fn quiet_keeps_warnings() {
         let (mut progress, screen) = on_screen(Settings { mode, quiet: true });
         play(&mut progress);
         let expected = match mode {
-            Mode::Strict => "warning: GDR_COPY not found\nhint: give a DIR\n",
+            Mode::Strict => "warning: GDR_COPY not found [W0001]\nhint: give a DIR\n",
             Mode::Compat => "configure: WARNING: GDR_COPY not found\n",
         };
         assert_eq!(screen.text(), expected);
@@ -146,7 +146,7 @@ fn the_question_is_seen_before_its_answer_and_nothing_comes_between() {
     progress.event(&Event::Busy("compiling"));
     assert_eq!(screen.text(), "checking for nvml.h... ", "the line stays open");
     progress.event(&Event::Answered(&check));
-    assert_eq!(screen.text(), "checking for nvml.h... yes\nwarning: odd\n");
+    assert_eq!(screen.text(), "checking for nvml.h... yes\nwarning: odd [W0001]\n");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn an_open_line_is_ended_when_the_run_ends() {
     progress.event(&Event::Checking("for the C compiler"));
     progress.event(&Event::Message(&message(MessageKind::Warning, "odd", None)));
     drop(progress);
-    assert_eq!(screen.text(), "checking for the C compiler... \nwarning: odd\n");
+    assert_eq!(screen.text(), "checking for the C compiler... \nwarning: odd [W0001]\n");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_closed_pipe_ends_the_output_and_nothing_else() {
         Progress::over(STRICT, Stream::new(Closed), plain(&screen), ProgressDrawTarget::hidden);
     play(&mut progress);
     assert!(progress.checks.broken && !progress.warnings.broken);
-    assert_eq!(screen.text(), "warning: GDR_COPY not found\nhint: give a DIR\n");
+    assert_eq!(screen.text(), "warning: GDR_COPY not found [W0001]\nhint: give a DIR\n");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_spinner_becomes_a_bar_and_goes() {
         assert!(drawn.contains(part), "{part}: {drawn:?}");
     }
     assert!(drawn.ends_with("<clear>") || drawn.trim_end().ends_with("<clear>"), "{drawn:?}");
-    assert_eq!(screen.text(), "warning: slow\n");
+    assert_eq!(screen.text(), "warning: slow [W0001]\n");
 
     DRAWN.lock().unwrap().clear();
     let quiet = Settings { quiet: true, ..STRICT };
