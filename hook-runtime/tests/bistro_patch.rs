@@ -9,7 +9,6 @@ use hook_runtime::code::pun;
 use hook_runtime::patch::{
     self, Form, Inside, Options, Patched, Reason, Target, Transaction, Write,
 };
-use hook_runtime::sys::maps;
 
 #[path = "bistro_support/mod.rs"]
 mod support;
@@ -150,7 +149,7 @@ fn other_traps_serve_where_int3_finds_no_place() {
     let case = &cases()[2];
     let window = (case.address as u64 + 5).wrapping_add(0xffff_ffff_cc00_0000);
     let window = (window & !0xfff) - 0x4_0000..(window & !0xfff) + 0x104_0000;
-    let taken = occupy(window.clone());
+    let taken = support::occupy(window.clone());
     let mut transaction = Transaction::new();
     // Another replacement than elsewhere, or the earlier island would be used again.
     let other = Target { replacement: cases()[6].replacement as usize, ..target(case) };
@@ -169,35 +168,6 @@ fn other_traps_serve_where_int3_finds_no_place() {
     assert_eq!(case.call(1, 1), 4);
     restore_all(&patched);
     assert_eq!(case.call(1, 1), 4);
-}
-
-/// Maps everything that is free in a range, without access. It stays so.
-fn occupy(range: std::ops::Range<u64>) -> usize {
-    let map = maps::read_self().expect("the map can be read");
-    let mut start = range.start;
-    let mut taken = 0;
-    let entries =
-        map.iter().map(|entry| entry.range.clone()).filter(|entry| entry.end > range.start);
-    for entry in entries.chain(std::iter::once(range.end..range.end)) {
-        let end = entry.start.min(range.end);
-        if start < end {
-            // SAFETY: FIXED_NOREPLACE: nothing that is mapped is touched.
-            unsafe {
-                rustix::mm::mmap_anonymous(
-                    start as *mut _,
-                    (end - start) as usize,
-                    rustix::mm::ProtFlags::empty(),
-                    rustix::mm::MapFlags::PRIVATE
-                        | rustix::mm::MapFlags::FIXED_NOREPLACE
-                        | rustix::mm::MapFlags::NORESERVE,
-                )
-            }
-            .expect("it is free");
-            taken += 1;
-        }
-        start = start.max(entry.end);
-    }
-    taken
 }
 
 #[test]

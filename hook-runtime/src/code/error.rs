@@ -107,6 +107,9 @@ pub enum Reason {
     /// The function carries a hook of ours already.
     #[error("the function is already hooked")]
     AlreadyHooked,
+    /// This thread is already in a transaction.
+    #[error("this thread has another transaction under way")]
+    Busy,
     /// A policy of the system forbids it.
     #[error("{0}")]
     Policy(String),

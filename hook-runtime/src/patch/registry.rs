@@ -2,8 +2,10 @@
 //! for the signal handler, which must find a landing without lock or allocation.
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::sys::fork_lock::{self, Held};
+
+use super::Reason;
 use super::plan::{Patch, Strategy, Write};
 
 /// A patch that was made at least once.
@@ -35,20 +37,13 @@ impl Record {
 /// The newest record. Records are leaked and never change but for `active`.
 static NEWEST: AtomicPtr<Record> = AtomicPtr::new(std::ptr::null_mut());
 
-/// One at a time: whoever holds it may change code.
-static LOCK: Mutex<()> = Mutex::new(());
-
-pub(super) fn lock() -> MutexGuard<'static, ()> {
-    // A panic elsewhere leaves no invariant broken: the records are only added to.
-    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+/// One at a time: whoever holds this may change code.
+pub(super) fn lock() -> Result<Held, Reason> {
+    fork_lock::lock().map_err(|_| Reason::Busy)
 }
 
 /// Adds a record. From here on a thread that runs into one of its traps is sent on.
-pub(super) fn publish(
-    patch: Patch,
-    force_far: bool,
-    _lock: &MutexGuard<'static, ()>,
-) -> &'static Record {
+pub(super) fn publish(patch: Patch, force_far: bool, _lock: &Held) -> &'static Record {
     let record: &'static Record = Box::leak(Box::new(Record {
         patch,
         force_far,

@@ -3,12 +3,12 @@
 //!
 //! The pass that writes is in [`super::apply`].
 
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::code::prologue::Function;
 use crate::sys::exec_memory::{self, Policy};
+use crate::sys::fork_lock::Held;
 use crate::sys::maps::{self, MapsEntry};
 use crate::sys::membarrier;
 
@@ -48,9 +48,11 @@ pub struct Prepared {
     pub strategy: Strategy,
 }
 
-/// What the system told when the transaction began.
+/// The lock, and what the system told when the transaction began.
 #[derive(Debug)]
 pub(super) struct Ground {
+    /// Held for as long as anything is done on this ground.
+    lock: Held,
     pub(super) policy: Policy,
     pub(super) map: Vec<MapsEntry>,
     /// Why no core synchronisation is to be had, if so.
@@ -59,6 +61,7 @@ pub(super) struct Ground {
 
 impl Ground {
     fn survey() -> Result<Self, Reason> {
+        let lock = registry::lock()?;
         let policy = exec_memory::probe().map_err(Reason::Policy)?;
         let map = maps::read_self().map_err(|error| Reason::System {
             what: "reading /proc/self/maps",
@@ -67,7 +70,7 @@ impl Ground {
         let barrier = membarrier::register().map_err(|error| {
             format!("membarrier(PRIVATE_EXPEDITED_SYNC_CORE) is refused: {error}")
         });
-        Ok(Self { policy, map, barrier })
+        Ok(Self { lock, policy, map, barrier })
     }
 
     /// The readable code from an address on.
@@ -107,10 +110,10 @@ impl Item {
     }
 }
 
-/// Targets that are patched together. While it lives, no other transaction does.
+/// Targets that are patched together. While it lives, other threads wait with
+/// theirs, and with a fork; this thread's own further ones are refused.
 #[derive(Debug)]
 pub struct Transaction {
-    lock: MutexGuard<'static, ()>,
     options: Options,
     ground: Result<Ground, Reason>,
     arena: Arena,
@@ -133,10 +136,9 @@ impl Transaction {
     /// An empty transaction with options.
     #[must_use]
     pub fn with(options: Options) -> Self {
-        let lock = registry::lock();
         let ground = Ground::survey();
         let arena = Arena::new(ground.as_ref().map_or(&[], |ground| &ground.map));
-        Self { lock, options, ground, arena, items: Vec::new() }
+        Self { options, ground, arena, items: Vec::new() }
     }
 
     /// Decodes a target and prepares everything for it. A refused one leaves
@@ -180,16 +182,9 @@ impl Transaction {
     /// without those that it refused.
     #[must_use]
     pub fn commit(self) -> Vec<Result<Patched, Refusal>> {
-        let Self { lock, options, ground, arena, items } = self;
-        let ground = match ground {
-            Ok(ground) => ground,
-            Err(reason) => {
-                return items
-                    .iter()
-                    .map(|item| Err(refuse(item.patch(), reason.clone())))
-                    .collect();
-            }
-        };
+        let Self { options, ground, arena, items } = self;
+        // Without ground to stand on, `add` has refused every target.
+        let Ok(ground) = ground else { return Vec::new() };
         if let Err(error) = arena.seal(&ground.policy.source) {
             let reason = Reason::System {
                 what: "making the trampolines executable",
@@ -200,7 +195,7 @@ impl Transaction {
         let records: Vec<&'static Record> = items
             .into_iter()
             .map(|item| match item {
-                Item::New(patch) => registry::publish(*patch, options.force_far, &lock),
+                Item::New(patch) => registry::publish(*patch, options.force_far, &ground.lock),
                 Item::Again(record) => record,
             })
             .collect();
@@ -218,7 +213,6 @@ impl Transaction {
 /// Takes hooks back, all in one pass. The trampolines stay valid.
 #[must_use]
 pub fn restore(patched: &[Patched]) -> Vec<Result<(), Refusal>> {
-    let _lock = registry::lock();
     let ground = match Ground::survey() {
         Ok(ground) => ground,
         Err(reason) => {

@@ -117,7 +117,7 @@ fn who_refuses() -> &'static str {
         return "the memory-deny-write-execute flag of this process (PR_SET_MDWE)";
     }
     let file = |path| std::fs::read_to_string(path).unwrap_or_default();
-    if file("/proc/self/status")
+    if file("/proc/thread-self/status")
         .lines()
         .any(|line| line.starts_with("Seccomp:") && line.trim_end().ends_with('2'))
     {

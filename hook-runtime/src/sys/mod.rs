@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is the way out, as `host` is for the tool")]
 
 pub mod exec_memory;
+pub mod fork_lock;
 pub mod maps;
 pub mod membarrier;
 #[cfg(target_arch = "x86_64")]

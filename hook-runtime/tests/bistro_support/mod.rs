@@ -16,7 +16,9 @@ global_asm!(
     r#"
     .section .text.bistro_cases, "ax", @progbits
     .macro case name
-        .type \name, @function
+        .globl \name
+    .hidden \name
+    .type \name, @function
 \name:
     .endm
 
@@ -174,23 +176,23 @@ bistro_body:
 
     # Enter a function behind its first instructions, having executed them.
     .p2align 4
-bistro_enter_580_1:
+    case bistro_enter_580_1
     push rbp
     jmp case_580 + 1
-bistro_enter_580_4:
+    case bistro_enter_580_4
     push rbp
     mov rbp, rsp
     jmp case_580 + 4
-bistro_enter_pushes_3:
+    case bistro_enter_pushes_3
     push rbp
     push rbx
     push rdi
     jmp case_pushes + 3
-bistro_enter_unaligned_4:
+    case bistro_enter_unaligned_4
     push rbp
     mov rbp, rsp
     jmp case_unaligned + 4
-bistro_wait:
+    case bistro_wait
     mov r8, rsi
     lea rsi, [rsp - 8]
     mov edx, 1
@@ -324,4 +326,34 @@ pub(crate) fn protections() -> Vec<(u64, u64, Protection)> {
         }
     }
     merged
+}
+
+/// Maps everything that is free in a range, without access. It stays so.
+pub(crate) fn occupy(range: std::ops::Range<u64>) -> usize {
+    let map = maps::read_self().expect("the map can be read");
+    let range = range.start & !0xfff..range.end & !0xfff;
+    let mut start = range.start;
+    let mut taken = 0;
+    let entries =
+        map.iter().map(|entry| entry.range.clone()).filter(|entry| entry.end > range.start);
+    for entry in entries.chain(std::iter::once(range.end..range.end)) {
+        let end = entry.start.min(range.end);
+        if start < end {
+            // SAFETY: FIXED_NOREPLACE: nothing that is mapped is touched.
+            unsafe {
+                rustix::mm::mmap_anonymous(
+                    start as *mut _,
+                    (end - start) as usize,
+                    rustix::mm::ProtFlags::empty(),
+                    rustix::mm::MapFlags::PRIVATE
+                        | rustix::mm::MapFlags::FIXED_NOREPLACE
+                        | rustix::mm::MapFlags::NORESERVE,
+                )
+            }
+            .expect("it is free");
+            taken += 1;
+        }
+        start = start.max(entry.end);
+    }
+    taken
 }
