@@ -3,6 +3,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 use ucx_configure::{
+    emit::EMITTERS,
     engine::compat,
     exit::Exit,
     host::{
@@ -38,10 +39,15 @@ fn world(scratch: &Scratch) -> (Utf8PathBuf, Utf8PathBuf) {
 
 /// One run from the beginning to the end of its log.
 fn run(stand: &Utf8Path, tree: &Utf8Path) -> (Report, String) {
+    run_with(stand, tree, Want::At(Location::Dir(tree.to_owned())))
+}
+
+/// The same with another wish.
+fn run_with(stand: &Utf8Path, tree: &Utf8Path, cuda: Want<CudaVersion>) -> (Report, String) {
     let host = host(stand);
     let mut request = Request::bare(stand.join("build"));
     request.mode = Mode::Compat;
-    request.cuda.value = Want::At(Location::Dir(tree.to_owned()));
+    request.cuda.value = cuda;
     request.state_dir = Some(stand.join("state"));
     request.command_line = vec![format!("--with-cuda={tree}"), "--compat=v1.19.0".to_owned()];
     let tool = ucx_configure::model::Tool { name: "ucx-configure".into(), version: "0".into() };
@@ -79,6 +85,27 @@ fn equal_runs_write_equal_logs() {
     for check in &report.checks {
         assert!(first.contains(&format!("? checking {}\n", check.label)), "{}", check.id);
         assert!(first.contains(&format!("! checking {}... ", check.label)), "{}", check.id);
+    }
+}
+
+/// The schema is not ours alone: a run that succeeds, one that fails and one
+/// without CUDA have to fit it.
+#[test]
+fn reports_of_real_runs_fit_the_schema() {
+    let scratch = Scratch::new(None).unwrap();
+    let (stand, tree) = world(&scratch);
+    let schema = include_str!("../../templates/ucx-configure.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let at = |dir: &Utf8Path| Want::At(Location::Dir(dir.to_owned()));
+    let wishes = [(at(&tree), true), (at(&tree.join("no such")), false), (Want::No, true)];
+    for (wish, ok) in wishes {
+        let (report, log) = run_with(&stand, &tree, wish.clone());
+        assert_eq!(report.ok, ok, "{wish:?}: {log}");
+        let json = EMITTERS.iter().find(|emitter| emitter.id == "json").unwrap();
+        let value = serde_json::from_str(&(json.render)(&report).unwrap()).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{wish:?}: {errors:#?}");
     }
 }
 

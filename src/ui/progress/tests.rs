@@ -262,3 +262,5 @@ fn a_spinner_becomes_a_bar_and_goes() {
     progress.event(&Event::Progress(1, 3, "nvcc"));
     assert_eq!(*DRAWN.lock().unwrap(), "");
 }
+
+mod terminal;
