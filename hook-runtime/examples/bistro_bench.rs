@@ -4,11 +4,11 @@
 //! `cargo run --release -p hook-runtime --example bistro_bench`
 #![expect(clippy::print_stdout, reason = "its output is its purpose")]
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(bistro_hooks, target_arch = "x86_64"))]
 #[path = "../tests/bistro_support/mod.rs"]
 mod support;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(bistro_hooks, target_arch = "x86_64"))]
 mod bench {
     use std::arch::global_asm;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -142,8 +142,8 @@ mod bench {
 }
 
 fn main() {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(bistro_hooks, target_arch = "x86_64"))]
     bench::main();
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(all(bistro_hooks, target_arch = "x86_64")))]
     println!("waived: bistro_bench: code patching exists for x86_64 alone");
 }

@@ -7,14 +7,14 @@
 //! and ends with a panic at the first call that was lost, doubled or garbled.
 #![expect(clippy::print_stdout, reason = "its output is its purpose")]
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(bistro_hooks, target_arch = "x86_64"))]
 #[path = "../tests/bistro_support/stress.rs"]
 mod stress;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(bistro_hooks, target_arch = "x86_64"))]
 #[path = "../tests/bistro_support/mod.rs"]
 mod support;
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(bistro_hooks, target_arch = "x86_64"))]
 fn main() {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let numbers: Vec<u64> =
@@ -34,7 +34,7 @@ fn main() {
     println!("{} threads, {:.1} s: {report:?}", plan.threads, start.elapsed().as_secs_f64());
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(bistro_hooks, target_arch = "x86_64")))]
 fn main() {
     println!("waived: bistro_stress: code patching exists for x86_64 alone");
 }

@@ -4,7 +4,7 @@
 //! An opening is put at its address in memory that is otherwise full of `int3`,
 //! and entered with chosen registers; wherever it goes, it stops in a trap, and
 //! the signal handler keeps what the registers are. The same with the moved form.
-#![cfg(target_arch = "x86_64")]
+#![cfg(all(bistro_hooks, target_arch = "x86_64"))]
 
 use std::cell::UnsafeCell;
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
 //! Live functions hooked and taken back: results, protections, threads inside.
-#![cfg(target_arch = "x86_64")]
+#![cfg(all(bistro_hooks, target_arch = "x86_64"))]
 #![expect(clippy::disallowed_methods, reason = "a test looks at /proc by itself")]
 
 use std::sync::atomic::Ordering;

@@ -1,5 +1,5 @@
 //! Systems that forbid things: each in a process of its own, since a policy is for ever.
-#![cfg(target_arch = "x86_64")]
+#![cfg(all(bistro_hooks, target_arch = "x86_64"))]
 #![expect(clippy::disallowed_methods, reason = "a test starts itself again")]
 
 use std::sync::atomic::Ordering;

@@ -1,6 +1,6 @@
 //! Hooks installed and removed under threads that call: the short form. The long
 //! one is `cargo run --release -p hook-runtime --example bistro_stress`.
-#![cfg(target_arch = "x86_64")]
+#![cfg(all(bistro_hooks, target_arch = "x86_64"))]
 
 use std::time::Duration;
 

@@ -6,4 +6,6 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let library = std::env::var("CARGO_PKG_NAME").unwrap_or_default().replace('-', "_");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,lib{library}.so.0");
+    // Hooks lead into this object: it must never go away.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }

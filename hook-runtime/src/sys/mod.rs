@@ -1,14 +1,32 @@
-//! The one place that talks to the kernel and the loader.
+//! The only part of this crate that talks to the kernel and to the loader.
 //!
-//! Everything above works on plain values: this is where they are read, and
-//! where a decision becomes a system call.
+//! Everything above works on plain values: this is where they are read, and where a
+//! decision becomes a system call.
+//!
+//! * [`environment`] reads variables;
+//! * [`files`] looks at candidates for loading;
+//! * [`loader`] lists what is loaded and asks for symbols;
+//! * [`pages`] makes a protected slot writable for one store;
+//! * [`output`] writes without a buffer;
+//! * the others serve the patching of code.
 
 #![expect(clippy::disallowed_methods, reason = "this is the way out, as `host` is for the tool")]
 
+pub mod environment;
+pub mod files;
+pub mod loader;
+pub mod output;
+pub mod pages;
+
+#[cfg(bistro_hooks)]
 pub mod exec_memory;
+#[cfg(bistro_hooks)]
 pub mod fork_lock;
+#[cfg(bistro_hooks)]
 pub mod maps;
+#[cfg(bistro_hooks)]
 pub mod membarrier;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(bistro_hooks, target_arch = "x86_64"))]
 pub mod signal;
+#[cfg(bistro_hooks)]
 pub mod threads;

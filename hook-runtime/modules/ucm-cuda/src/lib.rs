@@ -1,1 +1,71 @@
-//! Placeholder.
+//! `libucm_cuda.so`: hooks on CUDA's memory functions as a module.
+//!
+//! Preloaded or opened, it installs hooks by itself if `HOOK_RUNTIME_TRACE` asks for a
+//! trace; otherwise when `hook_runtime_install` is called. It needs neither CUDA nor UCX to
+//! be loaded, and is hooked into whatever of CUDA is.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use hook_runtime::c_api::{self, CHandler};
+
+/// Run by the loader as soon as the module is loaded.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ON_LOAD: extern "C" fn() = {
+    extern "C" fn on_load() {
+        c_api::on_load();
+    }
+    on_load
+};
+
+/// The version of the hook runtime.
+#[unsafe(no_mangle)]
+pub extern "C" fn hook_runtime_version() -> *const c_char {
+    c_api::version()
+}
+
+/// Installs hooks as the environment says. 0: done; -1: not done, and a message is logged.
+#[unsafe(no_mangle)]
+pub extern "C" fn hook_runtime_install() -> c_int {
+    c_api::install_hooks()
+}
+
+/// Takes all hooks out again.
+#[unsafe(no_mangle)]
+pub extern "C" fn hook_runtime_uninstall() {
+    c_api::uninstall_hooks();
+}
+
+/// Calls `handler` with each event and `argument`. 0 if there is no handler, else the
+/// number of the subscription.
+///
+/// # Safety
+///
+/// `handler` may be called by any thread, with `argument`, until the subscription ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hook_runtime_subscribe(
+    priority: c_int,
+    handler: Option<CHandler>,
+    argument: *mut c_void,
+) -> u64 {
+    // SAFETY: by this function's contract.
+    unsafe { c_api::subscribe(priority, handler, argument) }
+}
+
+/// Ends a subscription. 0: ended; -1: there is none with this number.
+#[unsafe(no_mangle)]
+pub extern "C" fn hook_runtime_unsubscribe(subscription: u64) -> c_int {
+    c_api::unsubscribe(subscription)
+}
+
+/// Writes the coverage report into `buffer`, cut off to `length` bytes, and returns the
+/// length of the whole text, as `snprintf` does.
+///
+/// # Safety
+///
+/// `buffer` has room for `length` bytes; it may be null if `length` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hook_runtime_coverage(buffer: *mut c_char, length: usize) -> usize {
+    // SAFETY: by this function's contract.
+    unsafe { c_api::coverage(buffer, length) }
+}

@@ -1,0 +1,112 @@
+//! Questions to the driver that the process has loaded.
+//!
+//! Nothing here loads it. Its functions are looked up in the loaded object itself when the
+//! list of objects is walked, and called by address, so that no question goes through a
+//! hooked slot. Where the driver is missing or lacks a function, there is no answer.
+
+use std::ffi::{CStr, c_uint};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::sys::{CUcontext, CUdevice, CUdeviceptr, CUresult, SUCCESS};
+use crate::reloc::image::Image;
+
+/// What the driver's library calls itself.
+pub const SONAME: &CStr = c"libcuda.so.1";
+
+/// Whether `image` is the driver.
+pub fn is_driver(image: &Image<'_>) -> bool {
+    image.soname() == Some(SONAME)
+}
+
+static ADDRESS_RANGE: AtomicUsize = AtomicUsize::new(0);
+static CURRENT_CONTEXT: AtomicUsize = AtomicUsize::new(0);
+static PRIMARY_STATE: AtomicUsize = AtomicUsize::new(0);
+static PRIMARY_RETAIN: AtomicUsize = AtomicUsize::new(0);
+static PRIMARY_RELEASE: AtomicUsize = AtomicUsize::new(0);
+
+/// The functions asked, newest name first.
+static QUESTIONS: [(&AtomicUsize, [&CStr; 2]); 5] = [
+    (&ADDRESS_RANGE, [c"cuMemGetAddressRange_v2", c"cuMemGetAddressRange_v2"]),
+    (&CURRENT_CONTEXT, [c"cuCtxGetCurrent", c"cuCtxGetCurrent"]),
+    (&PRIMARY_STATE, [c"cuDevicePrimaryCtxGetState", c"cuDevicePrimaryCtxGetState"]),
+    (&PRIMARY_RETAIN, [c"cuDevicePrimaryCtxRetain", c"cuDevicePrimaryCtxRetain"]),
+    (&PRIMARY_RELEASE, [c"cuDevicePrimaryCtxRelease_v2", c"cuDevicePrimaryCtxRelease"]),
+];
+
+/// Looks the functions up in the loaded driver, or forgets them if it is not loaded.
+pub fn refresh(images: &[Image<'_>]) {
+    let tables = images.iter().find(|image| is_driver(image)).and_then(Image::tables);
+    for (place, names) in &QUESTIONS {
+        let found = tables.as_ref().and_then(|tables| {
+            names.iter().find_map(|name| tables.definitions(name).first().copied())
+        });
+        place.store(found.unwrap_or(0), Ordering::Release);
+    }
+}
+
+/// The function whose address `place` holds.
+///
+/// # Safety
+///
+/// `F` is the type of a pointer to that function.
+unsafe fn question<F: Copy>(place: &AtomicUsize) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<usize>()) };
+    let address = place.load(Ordering::Acquire);
+    // SAFETY: by this function's contract; no function lies at zero.
+    (address != 0).then(|| unsafe { std::mem::transmute_copy::<usize, F>(&address) })
+}
+
+/// The size of the allocation that starts at `address`; nothing if none does, or if the
+/// calling thread has no context to ask in.
+pub fn size_at(address: usize) -> Option<usize> {
+    type Ask = unsafe extern "C" fn(*mut CUdeviceptr, *mut usize, CUdeviceptr) -> CUresult;
+    // SAFETY: the type is the one that the driver documents.
+    let ask = unsafe { question::<Ask>(&ADDRESS_RANGE) }?;
+    let (mut base, mut size) = (0, 0);
+    // SAFETY: both results are places of ours; any address may be asked for.
+    let status = unsafe { ask(&raw mut base, &raw mut size, address as CUdeviceptr) };
+    (status == SUCCESS && base as usize == address).then_some(size)
+}
+
+/// The context that is current on the calling thread.
+pub fn current_context() -> Option<usize> {
+    type Ask = unsafe extern "C" fn(*mut CUcontext) -> CUresult;
+    // SAFETY: the type is the one that the driver documents.
+    let ask = unsafe { question::<Ask>(&CURRENT_CONTEXT) }?;
+    let mut context: CUcontext = std::ptr::null_mut();
+    // SAFETY: the result is a place of ours.
+    let status = unsafe { ask(&raw mut context) };
+    (status == SUCCESS && !context.is_null()).then_some(context as usize)
+}
+
+/// Whether the primary context of `device` exists; nothing if that is not known.
+pub fn primary_context_exists(device: CUdevice) -> Option<bool> {
+    type Ask = unsafe extern "C" fn(CUdevice, *mut c_uint, *mut i32) -> CUresult;
+    // SAFETY: the type is the one that the driver documents.
+    let ask = unsafe { question::<Ask>(&PRIMARY_STATE) }?;
+    let (mut flags, mut active) = (0, 0);
+    // SAFETY: both results are places of ours; a wrong device is answered with an error.
+    let status = unsafe { ask(device, &raw mut flags, &raw mut active) };
+    (status == SUCCESS).then_some(active != 0)
+}
+
+/// The primary context of `device`, if it exists.
+pub fn primary_context(device: CUdevice) -> Option<usize> {
+    type Retain = unsafe extern "C" fn(*mut CUcontext, CUdevice) -> CUresult;
+    type Release = unsafe extern "C" fn(CUdevice) -> CUresult;
+    if !primary_context_exists(device)? {
+        return None;
+    }
+    // SAFETY: the type is the one that the driver documents.
+    let retain = unsafe { question::<Retain>(&PRIMARY_RETAIN) }?;
+    // SAFETY: the type is the one that the driver documents.
+    let release = unsafe { question::<Release>(&PRIMARY_RELEASE) }?;
+    let mut context: CUcontext = std::ptr::null_mut();
+    // SAFETY: the result is a place of ours.
+    if unsafe { retain(&raw mut context, device) } != SUCCESS {
+        return None;
+    }
+    // SAFETY: it takes back what was retained above, no more.
+    unsafe { release(device) };
+    Some(context as usize)
+}

@@ -1,0 +1,146 @@
+//! Patching entries: what [`install`](super::install) needs of the engine in `patch`, and
+//! plain answers in a build that has none.
+
+use crate::hook::original::Target;
+
+/// A driver function whose entry is to lead to its replacement.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// The symbol.
+    pub target: &'static Target,
+    /// Where the function is.
+    pub address: usize,
+    /// How long it is, if the symbol table says.
+    pub size: Option<usize>,
+}
+
+/// Why an entry was left as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The symbol.
+    pub symbol: &'static str,
+    /// The reason, in words.
+    pub reason: String,
+}
+
+#[cfg(bistro_hooks)]
+mod engine {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    use super::{Entry, Refused};
+    use crate::hook::original::Target;
+    use crate::patch::{self, Options, Patched, Transaction};
+
+    /// The patches in force. Held while entries are patched, too, so that no two threads
+    /// patch the same one; the loader is never called meanwhile.
+    static PATCHED: Mutex<Vec<One>> = Mutex::new(Vec::new());
+
+    struct One {
+        target: &'static Target,
+        place: usize,
+        patched: Patched,
+    }
+
+    fn lock() -> MutexGuard<'static, Vec<One>> {
+        PATCHED.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this build can patch code.
+    pub fn is_available() -> bool {
+        patch::SUPPORTED
+    }
+
+    /// Patches the `entries` that are not patched yet, all in one go.
+    ///
+    /// # Safety
+    ///
+    /// Each is the start of the function that its target names, in an object that stays
+    /// loaded for ever.
+    pub unsafe fn patch(entries: &[Entry], force_far: bool) -> Vec<Refused> {
+        let mut in_force = lock();
+        let mut refused = Vec::new();
+        let mut prepared = Vec::new();
+        let mut transaction = Transaction::with(Options { force_far, ..Options::default() });
+        for entry in entries {
+            let &Entry { target, address, size } = entry;
+            let originals = target.originals;
+            if originals.place_of(address).is_some_and(|place| originals.is_detoured(place)) {
+                continue;
+            }
+            let symbol = target.symbol.to_str().unwrap_or("?");
+            let Some(place) = originals.reserve(address) else {
+                let reason = "too many different functions of this name are loaded".to_owned();
+                refused.push(Refused { symbol, reason });
+                continue;
+            };
+            let replacement = target.replacements[place].address();
+            match transaction.add(patch::Target { name: symbol, address, size, replacement }) {
+                Ok(ready) => {
+                    // Nothing leads to this copy of the replacement before the commit.
+                    originals.detour(place, address, ready.trampoline);
+                    prepared.push((target, place, symbol));
+                }
+                Err(refusal) => {
+                    originals.abandon(place);
+                    refused.push(Refused { symbol, reason: refusal.to_string() });
+                }
+            }
+        }
+        for ((target, place, symbol), outcome) in prepared.into_iter().zip(transaction.commit()) {
+            match outcome {
+                Ok(patched) => in_force.push(One { target, place, patched }),
+                Err(refusal) => {
+                    target.originals.abandon(place);
+                    refused.push(Refused { symbol, reason: refusal.to_string() });
+                }
+            }
+        }
+        refused
+    }
+
+    /// Gives all patched entries their instructions back.
+    pub fn restore() -> Vec<Refused> {
+        let mut in_force = lock();
+        let patched: Vec<_> = in_force.iter().map(|one| one.patched).collect();
+        let mut outcomes = patch::restore(&patched).into_iter();
+        let mut refused = Vec::new();
+        in_force.retain(|one| match outcomes.next() {
+            Some(Err(refusal)) => {
+                let symbol = one.target.symbol.to_str().unwrap_or("?");
+                refused.push(Refused { symbol, reason: refusal.to_string() });
+                true
+            }
+            _ => {
+                one.target.originals.retire(one.place);
+                false
+            }
+        });
+        refused
+    }
+}
+
+#[cfg(not(bistro_hooks))]
+mod engine {
+    use super::{Entry, Refused};
+
+    /// Whether this build can patch code.
+    pub fn is_available() -> bool {
+        false
+    }
+
+    /// Patches nothing.
+    ///
+    /// # Safety
+    ///
+    /// None is needed.
+    pub unsafe fn patch(_: &[Entry], _: bool) -> Vec<Refused> {
+        Vec::new()
+    }
+
+    /// Restores nothing, since nothing is patched.
+    pub fn restore() -> Vec<Refused> {
+        Vec::new()
+    }
+}
+
+pub use engine::{is_available, patch, restore};

@@ -1,0 +1,418 @@
+//! A safe view of one loaded object: its segments, dynamic section, symbols.
+//!
+//! Every read is checked against the object's own readable segments, so that a
+//! damaged or unusual object yields "nothing" instead of a fault. What the entries
+//! mean for hooking is left to [`slots`](super::slots).
+
+use std::ffi::CStr;
+use std::ops::Range;
+
+use crate::sys::loader::{LoadedObject, segment};
+
+/// Tags of the dynamic section, by their names in the ELF specification.
+pub mod tag {
+    #![expect(missing_docs, reason = "the names are those of the specification")]
+    pub const NULL: u64 = 0;
+    pub const PLTRELSZ: u64 = 2;
+    pub const HASH: u64 = 4;
+    pub const STRTAB: u64 = 5;
+    pub const SYMTAB: u64 = 6;
+    pub const RELA: u64 = 7;
+    pub const RELASZ: u64 = 8;
+    pub const STRSZ: u64 = 10;
+    pub const SONAME: u64 = 14;
+    pub const RPATH: u64 = 15;
+    pub const PLTREL: u64 = 20;
+    pub const JMPREL: u64 = 23;
+    pub const RUNPATH: u64 = 29;
+    pub const GNU_HASH: u64 = 0x6fff_fef5;
+    pub const VERSYM: u64 = 0x6fff_fff0;
+    pub const RELACOUNT: u64 = 0x6fff_fff9;
+    pub const VERNEED: u64 = 0x6fff_fffe;
+    pub const VERNEEDNUM: u64 = 0x6fff_ffff;
+}
+
+/// A type whose values may have any bit pattern.
+///
+/// # Safety
+///
+/// The type has no padding and no invalid values.
+pub unsafe trait Plain: Copy {}
+
+/// One relocation with an addend (`Elf64_Rela`).
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Relocation {
+    /// Where the slot is, relative to the object's base.
+    pub offset: u64,
+    info: u64,
+    /// What is added to the symbol's address.
+    pub addend: i64,
+}
+
+impl Relocation {
+    /// The index of the symbol.
+    pub fn symbol(&self) -> u32 {
+        (self.info >> 32) as u32
+    }
+
+    /// The type of the relocation, a number that depends on the processor.
+    pub fn kind(&self) -> u32 {
+        (self.info & 0xffff_ffff) as u32
+    }
+}
+
+/// One symbol (`Elf64_Sym`).
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Symbol {
+    /// The offset of its name.
+    pub name: u32,
+    info: u8,
+    other: u8,
+    /// The section that defines it; 0 if another object does.
+    pub section: u16,
+    /// Its address, relative to the object's base.
+    pub value: u64,
+    /// Its length; 0 if not known.
+    pub size: u64,
+}
+
+impl Symbol {
+    /// Whether the symbol can be a function: not data, not thread-local.
+    pub fn may_be_function(&self) -> bool {
+        const NO_TYPE: u8 = 0;
+        const FUNCTION: u8 = 2;
+        const INDIRECT_FUNCTION: u8 = 10;
+        matches!(self.info & 0xf, NO_TYPE | FUNCTION | INDIRECT_FUNCTION)
+    }
+
+    /// Whether the symbol's value is the address that other objects see for it. That
+    /// of an indirect function is its resolver's instead.
+    fn has_address(&self) -> bool {
+        self.value != 0 && matches!(self.info & 0xf, 0 | 2)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct DynamicEntry {
+    tag: u64,
+    value: u64,
+}
+
+// SAFETY: three 64-bit integers.
+unsafe impl Plain for Relocation {}
+// SAFETY: integers that fill 24 bytes without a gap.
+unsafe impl Plain for Symbol {}
+// SAFETY: two 64-bit integers.
+unsafe impl Plain for DynamicEntry {}
+// SAFETY: an integer.
+unsafe impl Plain for u8 {}
+// SAFETY: an integer.
+unsafe impl Plain for u16 {}
+// SAFETY: an integer.
+unsafe impl Plain for u32 {}
+// SAFETY: an integer.
+unsafe impl Plain for u64 {}
+
+/// One loaded object.
+#[derive(Debug, Clone, Copy)]
+pub struct Image<'object> {
+    object: LoadedObject<'object>,
+    dynamic: &'object [DynamicEntry],
+}
+
+impl<'object> Image<'object> {
+    /// The view of `object`; nothing if it has no dynamic section.
+    pub fn new(object: LoadedObject<'object>) -> Option<Self> {
+        let header = object.headers().iter().find(|header| header.p_type == segment::DYNAMIC)?;
+        let mut image = Self { object, dynamic: &[] };
+        let start = object.base().wrapping_add(usize::try_from(header.p_vaddr).ok()?);
+        let count = usize::try_from(header.p_memsz).ok()? / size_of::<DynamicEntry>();
+        let entries = image.slice::<DynamicEntry>(start, count)?;
+        let end = entries.iter().position(|entry| entry.tag == tag::NULL).unwrap_or(count);
+        image.dynamic = &entries[..end];
+        Some(image)
+    }
+
+    /// The difference between the addresses in the file and those in memory.
+    pub fn base(&self) -> usize {
+        self.object.base()
+    }
+
+    /// The path that the object was loaded from; empty for the program itself.
+    pub fn path(&self) -> &'object CStr {
+        self.object.name()
+    }
+
+    /// Where its program headers are: no two loaded objects have this in common.
+    pub fn headers_address(&self) -> usize {
+        self.object.headers().as_ptr() as usize
+    }
+
+    /// The name that the object gives itself.
+    pub fn soname(&self) -> Option<&'object CStr> {
+        self.string(self.entry(tag::SONAME)?)
+    }
+
+    /// The first entry of the dynamic section with this tag.
+    pub fn entry(&self, wanted: u64) -> Option<u64> {
+        self.dynamic.iter().find(|entry| entry.tag == wanted).map(|entry| entry.value)
+    }
+
+    /// Whether `address` lies in one of the object's segments.
+    pub fn contains(&self, address: usize) -> bool {
+        self.segments(0).any(|range| range.contains(&address))
+    }
+
+    /// Whether `address` lies in code of the object.
+    pub fn contains_code(&self, address: usize) -> bool {
+        self.segments(segment::EXECUTABLE).any(|range| range.contains(&address))
+    }
+
+    /// The size of the address range that the object takes.
+    pub fn span(&self) -> usize {
+        self.segments(0).map(|range| range.end - self.base()).max().unwrap_or(0)
+    }
+
+    fn segments(&self, flags: u32) -> impl Iterator<Item = Range<usize>> + use<'object> {
+        let base = self.base();
+        let wanted = move |header: &&_| matches_segment(header, flags);
+        self.object.headers().iter().filter(wanted).map(move |header| {
+            let start = base.wrapping_add(header.p_vaddr as usize);
+            start..start.saturating_add(header.p_memsz as usize)
+        })
+    }
+
+    /// `count` values of type `T` at `address`, if all of them lie in one readable segment.
+    fn slice<T: Plain>(&self, address: usize, count: usize) -> Option<&'object [T]> {
+        let length = count.checked_mul(size_of::<T>())?;
+        let end = address.checked_add(length)?;
+        let inside = |range: Range<usize>| range.start <= address && end <= range.end;
+        if !address.is_multiple_of(align_of::<T>()) || !self.segments(segment::READABLE).any(inside)
+        {
+            return None;
+        }
+        // SAFETY: the range lies in a readable segment of an object that stays
+        // mapped for `'object`, is aligned, and `T` may have any bit pattern.
+        Some(unsafe { std::slice::from_raw_parts(address as *const T, count) })
+    }
+
+    fn read<T: Plain>(&self, address: usize) -> Option<T> {
+        self.slice(address, 1).map(|values| values[0])
+    }
+
+    /// The address that a pointer in the dynamic section stands for: the loader
+    /// turns most of them into addresses, but leaves those of some objects
+    /// (the kernel's own) relative.
+    fn pointer(&self, wanted: u64) -> Option<usize> {
+        let value = usize::try_from(self.entry(wanted)?).ok()?;
+        let relative = self.base().wrapping_add(value);
+        [value, relative].into_iter().find(|&address| self.contains(address))
+    }
+
+    /// The string at `offset` of the string table.
+    pub fn string(&self, offset: u64) -> Option<&'object CStr> {
+        let size = usize::try_from(self.entry(tag::STRSZ)?).ok()?;
+        let table = self.slice::<u8>(self.pointer(tag::STRTAB)?, size)?;
+        CStr::from_bytes_until_nul(table.get(usize::try_from(offset).ok()?..)?).ok()
+    }
+
+    /// The tables that the rest of the crate reads again and again, looked up once.
+    pub fn tables(&self) -> Option<Tables<'object>> {
+        let size = usize::try_from(self.entry(tag::STRSZ)?).ok()?;
+        Some(Tables {
+            image: *self,
+            strings: self.slice(self.pointer(tag::STRTAB)?, size)?,
+            symbols: self.pointer(tag::SYMTAB)?,
+            versions: self.pointer(tag::VERSYM),
+        })
+    }
+
+    /// The relocations that are processed when the object is loaded, less those
+    /// that name no symbol and stand together at the front.
+    pub fn data_relocations(&self) -> &'object [Relocation] {
+        let relative = self.entry(tag::RELACOUNT).unwrap_or(0);
+        let all = self.relocations(tag::RELA, tag::RELASZ);
+        all.get(usize::try_from(relative).unwrap_or(usize::MAX)..).unwrap_or(&[])
+    }
+
+    /// The relocations of the slots that calls go through, which may be bound late.
+    pub fn call_relocations(&self) -> &'object [Relocation] {
+        match self.entry(tag::PLTREL) {
+            Some(tag::RELA) => self.relocations(tag::JMPREL, tag::PLTRELSZ),
+            _ => &[],
+        }
+    }
+
+    fn relocations(&self, table: u64, size: u64) -> &'object [Relocation] {
+        let find = || {
+            let count = usize::try_from(self.entry(size)?).ok()? / size_of::<Relocation>();
+            self.slice(self.pointer(table)?, count)
+        };
+        find().unwrap_or(&[])
+    }
+
+    /// The pointer that the slot at `address` holds now.
+    pub fn slot_value(&self, address: usize) -> Option<usize> {
+        self.read::<u64>(address).and_then(|value| usize::try_from(value).ok())
+    }
+}
+
+fn matches_segment(header: &libc::Elf64_Phdr, flags: u32) -> bool {
+    header.p_type == segment::LOAD && header.p_flags & flags == flags
+}
+
+/// The symbol and string tables of one object.
+#[derive(Debug, Clone, Copy)]
+pub struct Tables<'object> {
+    image: Image<'object>,
+    strings: &'object [u8],
+    symbols: usize,
+    versions: Option<usize>,
+}
+
+impl<'object> Tables<'object> {
+    /// The symbol with this index.
+    pub fn symbol(&self, index: u32) -> Option<Symbol> {
+        let offset = (index as usize).checked_mul(size_of::<Symbol>())?;
+        self.image.read(self.symbols.checked_add(offset)?)
+    }
+
+    /// The name of a symbol.
+    pub fn name(&self, symbol: &Symbol) -> Option<&'object CStr> {
+        CStr::from_bytes_until_nul(self.strings.get(symbol.name as usize..)?).ok()
+    }
+
+    /// Whether a symbol's name begins with `c` or `d`, as all wanted ones do: the
+    /// cheap question that spares most symbols the comparison.
+    pub fn may_be_wanted(&self, symbol: &Symbol) -> bool {
+        matches!(self.strings.get(symbol.name as usize), Some(b'c' | b'd'))
+    }
+
+    /// The version that the object asks for when it refers to symbol `index`.
+    pub fn needed_version(&self, index: u32) -> Option<&'object CStr> {
+        let entry = self.versions?.checked_add(index as usize * size_of::<u16>())?;
+        let wanted = self.image.read::<u16>(entry)? & 0x7fff;
+        // 0 and 1 stand for local and for unversioned symbols.
+        if wanted < 2 {
+            return None;
+        }
+        let mut need = self.image.pointer(tag::VERNEED)?;
+        for _ in 0..self.image.entry(tag::VERNEEDNUM)? {
+            // Elf64_Verneed: version u16, count u16, file u32, aux u32, next u32.
+            let count = self.image.read::<u16>(need.wrapping_add(2))?;
+            let mut aux =
+                need.checked_add(self.image.read::<u32>(need.wrapping_add(8))? as usize)?;
+            for _ in 0..count {
+                // Elf64_Vernaux: hash u32, flags u16, other u16, name u32, next u32.
+                if self.image.read::<u16>(aux.wrapping_add(6))? & 0x7fff == wanted {
+                    return self.image.string(self.image.read::<u32>(aux.wrapping_add(8))?.into());
+                }
+                aux = aux.checked_add(self.image.read::<u32>(aux.wrapping_add(12))? as usize)?;
+            }
+            need = need.checked_add(self.image.read::<u32>(need.wrapping_add(12))? as usize)?;
+        }
+        None
+    }
+
+    /// The addresses of all functions of this name that the object defines: more
+    /// than one where it has several versions of it.
+    ///
+    /// This asks the object alone, not the loader, so that it can be used while the
+    /// list of objects is locked.
+    pub fn definitions(&self, name: &CStr) -> Vec<usize> {
+        self.functions(name).into_iter().map(|(address, _)| address).collect()
+    }
+
+    /// The same, with their lengths where the object gives them.
+    pub fn functions(&self, name: &CStr) -> Vec<(usize, Option<usize>)> {
+        let defined = self.addresses(name, |symbol| symbol.section != 0);
+        defined.map(|(address, size)| (address, (size > 0).then_some(size))).collect()
+    }
+
+    /// Whether the object lends `address` to the function `name`: as its definition,
+    /// or, in a program at a fixed address, as the stub that stands for the function
+    /// wherever its address is taken.
+    pub fn lends(&self, name: &CStr, address: usize) -> bool {
+        self.addresses(name, |_| true).any(|(lent, _)| lent == address)
+    }
+
+    /// The addresses and lengths of the symbols of this name for which `filter` holds.
+    fn addresses(
+        &self,
+        name: &CStr,
+        filter: impl Fn(&Symbol) -> bool,
+    ) -> impl Iterator<Item = (usize, usize)> {
+        let indices = match self.image.pointer(tag::GNU_HASH) {
+            Some(table) => self.gnu_hash(table, name),
+            None => self.image.pointer(tag::HASH).and_then(|table| self.sysv_hash(table, name)),
+        };
+        let symbols =
+            indices.unwrap_or_default().into_iter().filter_map(|index| self.symbol(index));
+        symbols
+            .filter(move |symbol| symbol.has_address() && filter(symbol))
+            .filter(move |symbol| self.name(symbol) == Some(name))
+            .map(|symbol| {
+                let address = self.image.base().wrapping_add(symbol.value as usize);
+                (address, usize::try_from(symbol.size).unwrap_or(0))
+            })
+            .filter(|&(address, _)| self.image.contains_code(address))
+    }
+
+    /// The indices that the GNU hash table lists for `name`'s hash.
+    fn gnu_hash(&self, table: usize, name: &CStr) -> Option<Vec<u32>> {
+        let hash = name
+            .to_bytes()
+            .iter()
+            .fold(5381_u32, |hash, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()));
+        let header = self.image.slice::<u32>(table, 4)?;
+        let (buckets, first, bloom) = (header[0], header[1], header[2] as usize);
+        let bucket_table = table.checked_add(16)?.checked_add(bloom.checked_mul(8)?)?;
+        let start = self
+            .image
+            .read::<u32>(bucket_table.checked_add(4 * hash.checked_rem(buckets)? as usize)?)?;
+        let chains = bucket_table.checked_add(4 * buckets as usize)?;
+        let mut found = Vec::new();
+        if start < first {
+            return Some(found);
+        }
+        for index in start.. {
+            let entry =
+                self.image.read::<u32>(chains.checked_add(4 * (index - first) as usize)?)?;
+            if entry | 1 == hash | 1 {
+                found.push(index);
+            }
+            if entry & 1 == 1 {
+                break;
+            }
+        }
+        Some(found)
+    }
+
+    /// The indices that the older hash table lists for `name`'s hash.
+    fn sysv_hash(&self, table: usize, name: &CStr) -> Option<Vec<u32>> {
+        let hash = name.to_bytes().iter().fold(0_u32, |hash, &byte| {
+            let hash = (hash << 4).wrapping_add(byte.into());
+            let high = hash & 0xf000_0000;
+            (hash ^ (high >> 24)) & !high
+        });
+        let header = self.image.slice::<u32>(table, 2)?;
+        let (buckets, count) = (header[0], header[1]);
+        let chains = table.checked_add(8 + 4 * buckets as usize)?;
+        let mut index = self
+            .image
+            .read::<u32>(table.checked_add(8 + 4 * hash.checked_rem(buckets)? as usize)?)?;
+        let mut found = Vec::new();
+        // A chain in a damaged table may lead round in a circle.
+        while index != 0 && found.len() < count as usize {
+            found.push(index);
+            index = self.image.read::<u32>(chains.checked_add(4 * index as usize)?)?;
+        }
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests;
