@@ -112,7 +112,9 @@ pub unsafe fn coverage(buffer: *mut c_char, length: usize) -> usize {
         // SAFETY: `kept` is less than the room that the caller vouches for.
         unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), kept) };
         // SAFETY: as above; one byte is left for the NUL.
-        unsafe { buffer.add(kept).write(0) };
+        let end = unsafe { buffer.add(kept) };
+        // SAFETY: as above.
+        unsafe { end.write(0) };
     }
     text.len()
 }
@@ -122,10 +124,10 @@ pub unsafe fn coverage(buffer: *mut c_char, length: usize) -> usize {
 pub fn on_load() {
     guarded((), || {
         let options = Options::from_environment();
-        if options.trace.is_some() {
-            if let Err(error) = install(&options) {
-                crate::log::error!("no hooks: {error}");
-            }
+        if options.trace.is_some()
+            && let Err(error) = install(&options)
+        {
+            crate::log::error!("no hooks: {error}");
         }
     });
 }

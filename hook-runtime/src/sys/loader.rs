@@ -236,10 +236,10 @@ pub fn search_directories(address: usize) -> Vec<CString> {
     if unsafe { dlinfo(object, SEARCH_LIST, info.cast()) } != 0 {
         return Vec::new();
     }
-    // SAFETY: the loader has put this many entries behind the header.
-    let entries = unsafe {
-        std::slice::from_raw_parts(info.add(1).cast::<SearchEntry>(), size.count as usize)
-    };
+    // SAFETY: the room goes on behind the header.
+    let first = unsafe { info.add(1) }.cast::<SearchEntry>();
+    // SAFETY: the loader has put this many entries there.
+    let entries = unsafe { std::slice::from_raw_parts(first, size.count as usize) };
     // SAFETY: each name ends in NUL and lies in the room, which is still there.
     entries.iter().map(|entry| unsafe { CStr::from_ptr(entry.name) }.to_owned()).collect()
 }
