@@ -10,7 +10,10 @@
 //! * [`output`] writes without a buffer;
 //! * the others serve the patching of code.
 
-#![expect(clippy::disallowed_methods, reason = "this is the way out, as `host` is for the tool")]
+#![cfg_attr(
+    bistro_hooks,
+    expect(clippy::disallowed_methods, reason = "this is the way out, as `host` is for the tool")
+)]
 
 pub mod environment;
 pub mod files;
