@@ -8,3 +8,5 @@ mod build_runtime;
 mod emitters;
 /// config.log of a real run, repeated.
 mod log;
+/// Toolkits that are made from wheels.
+mod toolkit;

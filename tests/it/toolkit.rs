@@ -1,0 +1,122 @@
+//! Toolkits that are made: NVIDIA's wheels, fetched for real.
+//!
+//! These need the package index: they run with UCX_CONFIGURE_REAL_TOOLKITS=1,
+//! and are waived otherwise.
+
+use camino::Utf8Path;
+use ucx_configure::{
+    error::Code,
+    host::{
+        Host,
+        fs::{self, Scratch},
+        process::Invocation,
+    },
+    probe::{Compiler, Source},
+    request::Request,
+    toolkit::{self, wheel, wheel_table::RELEASES},
+    ui::Silent,
+};
+
+use crate::build_runtime::host;
+
+/// Whether the package index may be used; says so if not.
+#[expect(clippy::print_stdout, reason = "a test that does not run says so")]
+fn may_fetch(test: &str) -> bool {
+    let real = host(Utf8Path::new("/"), &[]);
+    let may = real.env.get("UCX_CONFIGURE_REAL_TOOLKITS") == Some("1");
+    if !may {
+        println!("waived: {test}: UCX_CONFIGURE_REAL_TOOLKITS is not 1");
+    }
+    may
+}
+
+fn compiler(scratch: &Scratch, host: &Host) -> Compiler {
+    Compiler::find(&Request::bare(scratch.path().to_owned()), host, &mut Silent).unwrap()
+}
+
+/// What a toolkit has to hold up to: both APIs and NVML, headers and names.
+const PROGRAM: &str = "\
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <nvml.h>
+int main(void)
+{
+    CUuuid uuid;
+    CUdeviceptr pointer;
+    int count;
+    return cuInit(0) + cuDeviceGetUuid(&uuid, 0) + cuMemAlloc(&pointer, 1) +
+           cudaGetDeviceCount(&count) + nvmlInit();
+}
+";
+
+#[test]
+fn every_release_becomes_a_toolkit() {
+    if !may_fetch("every_release_becomes_a_toolkit") {
+        return;
+    }
+    let scratch = Scratch::new(None).unwrap();
+    let host = host(scratch.path(), &[]);
+    let compiler = compiler(&scratch, &host);
+    let cache = wheel::cache_dir(&host).unwrap();
+    for release in RELEASES {
+        let make = || {
+            wheel::materialise(release.version, &cache, false, &compiler, &host, &mut Silent)
+                .unwrap()
+        };
+        let tree = make();
+        let started = host.runner.started();
+        assert_eq!(make(), tree);
+        assert_eq!(host.runner.started(), started, "a tree that is there is used again");
+        let source = Source { name: "program.c", text: PROGRAM };
+        let include = [format!("-I{tree}/include")];
+        let dirs = [format!("-L{tree}/lib64"), format!("-L{tree}/lib64/stubs")];
+        let libs = ["-lcudart", "-lcuda", "-lnvidia-ml"].map(str::to_owned);
+        let trial = compiler.link(&host, &mut Silent, &source, &include, &dirs, &libs);
+        assert!(trial.ok, "{}: {}", release.version, trial.completed.stderr);
+        assert!(!tree.join("bin").exists());
+        assert!(!fs::names(&tree.join("licenses")).is_empty());
+        assert!(toolkit::list(&host).contains(tree.as_str()));
+    }
+}
+
+#[test]
+fn the_nvcc_of_13_0_compiles() {
+    if !may_fetch("the_nvcc_of_13_0_compiles") {
+        return;
+    }
+    let scratch = Scratch::new(None).unwrap();
+    let host = host(scratch.path(), &[]);
+    let compiler = compiler(&scratch, &host);
+    let version = "13.0".parse().unwrap();
+    let tree = toolkit::fetch(version, None, true, &compiler, &host, &mut Silent).unwrap();
+    let source = scratch.path().join("kernel.cu");
+    let text = "__global__ void twice(int *x) { x[threadIdx.x] *= 2; }\n\
+                int main() { twice<<<1, 32>>>(0); return cudaDeviceSynchronize(); }\n";
+    fs::write_new(&source, text.as_bytes(), 0o644).unwrap();
+    let nvcc = tree.join("bin/nvcc");
+    let object = scratch.path().join("kernel.o");
+    let run = Invocation::new(nvcc.as_str()).args(["-c", source.as_str(), "-o", object.as_str()]);
+    let completed = host.runner.run(run);
+    assert!(completed.success(), "{}{}", completed.stdout, completed.stderr);
+    assert!(object.is_file());
+}
+
+#[test]
+fn a_place_that_is_taken_and_a_version_that_is_not_there_are_told_before_anything_is_fetched() {
+    let scratch = Scratch::new(None).unwrap();
+    let host = host(scratch.path(), &[("XDG_CACHE_HOME", scratch.path().as_str())]);
+    let compiler = compiler(&scratch, &host);
+    let started = host.runner.started();
+    fs::write_new(&scratch.path().join("file"), b"theirs", 0o644).unwrap();
+    let fetch = |version: &str, into: Option<&str>| {
+        let into = into.map(Utf8Path::new);
+        let version = version.parse().unwrap();
+        toolkit::fetch(version, into, false, &compiler, &host, &mut Silent).unwrap_err()
+    };
+    assert_eq!(fetch("12.5", Some("file")).code, Code::NotOurs);
+    let error = fetch("12.6", None);
+    assert_eq!(error.code, Code::UnknownVersion);
+    assert!(error.means[0].contains("`12.5`"));
+    assert_eq!(host.runner.started(), started);
+    assert!(toolkit::list(&host).contains("--with-cuda=wheel:13.0"));
+}
