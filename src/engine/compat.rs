@@ -31,7 +31,7 @@ use crate::{
     error::{Code, Error},
     host::Host,
     model::MessageKind,
-    request::{Request, Sourced},
+    request::Request,
     ui::Sink,
 };
 
@@ -52,10 +52,7 @@ pub fn configure(request: &Request, host: &Host, sink: &mut dyn Sink) -> Outcome
 /// and the option check's warning once more where nobody overlooks it.
 fn whole(shell: &mut Shell<'_>) -> Result<(), Error> {
     let checking = option_checking(&shell.request.command_line);
-    let undeclared = matches!(
-        shell.request.gdrcopy_libdir,
-        Some(Sourced { source: crate::request::Source::Argument(_), .. })
-    );
+    let undeclared = shell.request.gdrcopy_libdir.is_some();
     let text = format!("unrecognized options: {LIBDIR_OPTION}");
     if undeclared && checking == OptionChecking::Fatal {
         shell.message(MessageKind::Error, "E0103", &text);

@@ -10,3 +10,7 @@ mod emitters;
 mod log;
 /// Toolkits that are made from wheels.
 mod toolkit;
+/// What UCX's own configure did, case by case.
+mod parity;
+/// Real toolkits, and what can be wrong with them.
+mod trees;
