@@ -125,7 +125,7 @@ fn optional(shell: &mut Shell<'_>) -> Result<(), Error> {
     if ask::library(shell, retain, "cuda", "cuMemRetainAllocationHandle", "")? {
         shell.define("HAVE_CUMEMRETAINALLOCATIONHANDLE", "1");
     }
-    let host = about("cuda.decl.mem_location_type_host", Component::CudaDriver);
+    let host = about("cuda.declaration.location_type_host", Component::CudaDriver);
     let yes = ask::declaration(shell, host, "CU_MEM_LOCATION_TYPE_HOST", "cuda.h")?;
     shell.define("HAVE_DECL_CU_MEM_LOCATION_TYPE_HOST", digit(yes));
     Ok(())
@@ -134,13 +134,13 @@ fn optional(shell: &mut Shell<'_>) -> Result<(), Error> {
 /// Steps 7 and 8. Where CUDA was asked for, a "no" ends the run here, with
 /// CPPFLAGS and LDFLAGS still holding CUDA's flags.
 fn nvml(shell: &mut Shell<'_>, demanded: bool) -> Result<bool, Error> {
-    let header = about("cuda.header.nvml_h", Component::Nvml);
+    let header = about("nvml.header.nvml_h", Component::Nvml);
     if !ask::header(shell, header, "nvml.h")? {
         let text = "nvml header not found. Install appropriate cuda-nvml-devel package";
         return stop_if(shell, demanded, Code::NvmlNotMet, text, &[header.id]);
     }
     shell.define("HAVE_NVML_H", "1");
-    let library = about("cuda.library.nvml", Component::Nvml);
+    let library = about("nvml.library.nvidia_ml", Component::Nvml);
     if !ask::library(shell, library, "nvidia-ml", "nvmlInit", "")? {
         let text = "libnvidia-ml not found. Install appropriate nvidia-driver package";
         return stop_if(shell, demanded, Code::NvmlNotMet, text, &[library.id]);
@@ -152,7 +152,7 @@ fn nvml(shell: &mut Shell<'_>, demanded: bool) -> Result<bool, Error> {
 /// Step 9: asked whatever came before; a question about the header, though
 /// its notice speaks of the library.
 fn fabric_info(shell: &mut Shell<'_>) -> Result<(), Error> {
-    let info = about("nvml.decl.fabric_info", Component::Nvml);
+    let info = about("nvml.declaration.gpu_fabric_info", Component::Nvml);
     let yes = ask::declaration(shell, info, "nvmlDeviceGetGpuFabricInfo", "nvml.h")?;
     shell.define("HAVE_DECL_NVMLDEVICEGETGPUFABRICINFO", digit(yes));
     if yes {
@@ -175,7 +175,7 @@ fn static_runtime(shell: &mut Shell<'_>) -> Result<(), Error> {
 
 /// Step 11: asked whatever came before.
 fn fabric_handle(shell: &mut Shell<'_>) -> Result<(), Error> {
-    let fabric = about("cuda.decl.mem_handle_type_fabric", Component::CudaDriver);
+    let fabric = about("cuda.declaration.handle_type_fabric", Component::CudaDriver);
     let yes = ask::declaration(shell, fabric, "CU_MEM_HANDLE_TYPE_FABRIC", "cuda.h")?;
     shell.define("HAVE_DECL_CU_MEM_HANDLE_TYPE_FABRIC", digit(yes));
     if yes {
@@ -199,7 +199,7 @@ fn nvcc(shell: &mut Shell<'_>, bin_dir: &str) -> Result<(), Error> {
         search(shell, &format!("{bin_dir}:{path}"))
     };
     shell.answered(Check {
-        id: "nvcc.found".to_owned(),
+        id: "cuda.nvcc.path".to_owned(),
         label: "for nvcc".to_owned(),
         family: Family::Configure,
         component: Some(Component::Nvcc),
@@ -252,7 +252,7 @@ fn nvcc_compiles(shell: &mut Shell<'_>, nvcc: &str) -> Result<bool, Error> {
     let yes = completed.success();
     let attempt = attempt("compile `#include <cuda_runtime.h>` with nvcc", &completed);
     shell.answered(Check {
-        id: "nvcc.compiles".to_owned(),
+        id: "cuda.nvcc".to_owned(),
         label,
         family: Family::Configure,
         component: Some(Component::Nvcc),

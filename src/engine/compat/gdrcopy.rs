@@ -83,7 +83,7 @@ fn questions(shell: &mut Shell<'_>) -> Result<bool, Error> {
         shell.message(MessageKind::Warning, "C0005", text);
         return Ok(false);
     }
-    let mapping = about("gdrcopy.decl.copy_to_mapping");
+    let mapping = about("gdrcopy.declaration.copy_to_mapping");
     let yes = ask::declaration(shell, mapping, "gdr_copy_to_mapping", "gdrapi.h")?;
     shell.define("HAVE_DECL_GDR_COPY_TO_MAPPING", digit(yes));
     Ok(true)

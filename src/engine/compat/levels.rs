@@ -5,17 +5,27 @@
 //! run reads both, and the numbers of the system calls that binary
 //! instrumentation needs.
 
-use super::shell::Shell;
+use super::{cuda::digit, shell::Shell};
 use crate::{error::Error, model::CudaVersion};
 
 /// Starts every line of the answer.
 const MARK: &str = "ucx_configure_level";
 
-/// The system calls without which there is no binary instrumentation; of the
-/// two groups for shared memory one is enough.
+/// The system calls that the original asks about, each with its macro.
+const CALLS: [(&str, &str); 8] = [
+    ("mmap", "HAVE_DECL_SYS_MMAP"),
+    ("munmap", "HAVE_DECL_SYS_MUNMAP"),
+    ("mremap", "HAVE_DECL_SYS_MREMAP"),
+    ("brk", "HAVE_DECL_SYS_BRK"),
+    ("madvise", "HAVE_DECL_SYS_MADVISE"),
+    ("shmat", "HAVE_DECL_SYS_SHMAT"),
+    ("shmdt", "HAVE_DECL_SYS_SHMDT"),
+    ("ipc", "HAVE_DECL_SYS_IPC"),
+];
+
+/// Without these there is no binary instrumentation; for shared memory either
+/// two of their own or the one for everything is needed besides.
 const NEEDED: [&str; 5] = ["mmap", "munmap", "mremap", "brk", "madvise"];
-const SHARED_MEMORY: [&str; 2] = ["shmat", "shmdt"];
-const SHARED_MEMORY_AT_ONCE: &str = "ipc";
 
 /// What the headers say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,8 +34,19 @@ pub(super) struct Levels {
     pub cuda: Option<CudaVersion>,
     /// `CUDART_VERSION`.
     pub cudart: Option<CudaVersion>,
+    calls: Vec<String>,
+}
+
+impl Levels {
     /// Whether the system calls for binary instrumentation are known.
-    pub system_calls: bool,
+    fn system_calls(&self) -> bool {
+        let has = |name: &&str| self.has(name);
+        NEEDED.iter().all(has) && (["shmat", "shmdt"].iter().all(has) || self.has("ipc"))
+    }
+
+    fn has(&self, call: &str) -> bool {
+        self.calls.iter().any(|known| known == call)
+    }
 }
 
 /// Reads them, with the flags that CUDA was found with.
@@ -45,8 +66,12 @@ pub(super) fn read(shell: &mut Shell<'_>) -> Result<(), Error> {
     let trial = shell.preprocess(&question(), &headers);
     shell.cppflags = user_cppflags;
     shell.levels = parse(&trial?.completed.stdout);
-    let bistro = shell.request.bistro && shell.levels.system_calls;
-    shell.define("UCM_BISTRO_HOOKS", super::cuda::digit(bistro));
+    for (call, name) in CALLS {
+        let declared = shell.levels.has(call);
+        shell.define(name, digit(declared));
+    }
+    let bistro = shell.request.bistro && shell.levels.system_calls();
+    shell.define("UCM_BISTRO_HOOKS", digit(bistro));
     Ok(())
 }
 
@@ -54,27 +79,22 @@ pub(super) fn read(shell: &mut Shell<'_>) -> Result<(), Error> {
 fn question() -> String {
     let versions = [("cuda", "CUDA_VERSION"), ("cudart", "CUDART_VERSION")]
         .map(|(key, name)| format!("#ifdef {name}\n{MARK} \"{key}\" {name}\n#endif\n"));
-    let calls = NEEDED.iter().chain(&SHARED_MEMORY).chain([&SHARED_MEMORY_AT_ONCE]);
     let calls =
-        calls.map(|call| format!("#ifdef SYS_{call}\n{MARK} \"call\" \"{call}\"\n#endif\n"));
-    format!("#include <sys/syscall.h>\n{}{}", versions.concat(), calls.collect::<String>())
+        CALLS.map(|(call, _)| format!("#ifdef SYS_{call}\n{MARK} \"call\" \"{call}\"\n#endif\n"));
+    format!("#include <sys/syscall.h>\n{}{}", versions.concat(), calls.concat())
 }
 
 fn parse(output: &str) -> Levels {
     let mut levels = Levels::default();
-    let mut calls = Vec::new();
     for line in output.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             [MARK, "\"cuda\"", number] => levels.cuda = version(number),
             [MARK, "\"cudart\"", number] => levels.cudart = version(number),
-            [MARK, "\"call\"", name] => calls.push(name.trim_matches('"')),
+            [MARK, "\"call\"", name] => levels.calls.push(name.trim_matches('"').to_owned()),
             _ => {}
         }
     }
-    let has = |name: &&str| calls.contains(name);
-    levels.system_calls =
-        NEEDED.iter().all(has) && (SHARED_MEMORY.iter().all(has) || has(&SHARED_MEMORY_AT_ONCE));
     levels
 }
 
@@ -94,8 +114,8 @@ mod tests {
         let without = parse(&output);
         assert_eq!(without.cuda, Some(CudaVersion::new(12, 5)));
         assert_eq!(without.cudart, Some(CudaVersion::new(11, 7)));
-        assert!(!without.system_calls, "shared memory is missing");
-        assert!(parse(&(output + &call("ipc"))).system_calls);
+        assert!(!without.system_calls(), "shared memory is missing");
+        assert!(parse(&(output + &call("ipc"))).system_calls());
         assert_eq!(parse("int x;\n"), Levels::default());
     }
 }

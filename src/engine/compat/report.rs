@@ -2,9 +2,12 @@
 
 use camino::Utf8PathBuf;
 
-use super::shell::{SUBSTITUTIONS, Shell};
+use super::shell::Shell;
 use crate::{
-    engine::Outcome,
+    engine::{
+        Outcome,
+        answers::{DEFINES, SUBSTITUTIONS},
+    },
     error::Error,
     model::{
         Answers, Component, Conditional, Define, DefineValue, Evidence, FEATURES, Feature,
@@ -13,32 +16,6 @@ use crate::{
     },
     request::{Location, Request, Want},
 };
-
-/// The macros of config.h that the two macros and the module lists decide
-/// about, in the file's order, with the comment above each.
-const DEFINES: [(&str, &str); 18] = [
-    ("HAVE_CUDA", "CUDA support is on."),
-    ("HAVE_CUDA_FABRIC", "cuda.h declares CU_MEM_HANDLE_TYPE_FABRIC."),
-    ("HAVE_CUDA_H", "There is a cuda.h that compiles."),
-    ("HAVE_CUDA_RUNTIME_H", "There is a cuda_runtime.h that compiles."),
-    ("HAVE_CUMEMRETAINALLOCATIONHANDLE", "libcuda exports cuMemRetainAllocationHandle."),
-    ("HAVE_DECL_CU_MEM_HANDLE_TYPE_FABRIC", "1 if cuda.h declares it, 0 if not."),
-    ("HAVE_DECL_CU_MEM_LOCATION_TYPE_HOST", "1 if cuda.h declares it, 0 if not."),
-    ("HAVE_DECL_GDR_COPY_TO_MAPPING", "1 if gdrapi.h declares gdr_copy_to_mapping, 0 if not."),
-    (
-        "HAVE_DECL_NVMLDEVICEGETGPUFABRICINFO",
-        "1 if nvml.h declares nvmlDeviceGetGpuFabricInfo, 0 if not.",
-    ),
-    ("HAVE_GDRAPI_H", "There is a gdrapi.h that compiles."),
-    ("HAVE_NVML_FABRIC_INFO", "nvml.h declares nvmlDeviceGetGpuFabricInfo."),
-    ("HAVE_NVML_H", "There is an nvml.h that compiles."),
-    ("UCM_BISTRO_HOOKS", "1 if binary instrumentation is built in, 0 if not."),
-    ("WITH_IODEMO_CUDA", "The io_demo program gets CUDA support."),
-    ("ucm_MODULES", "Modules of UCM."),
-    ("uct_MODULES", "Modules of UCT that concern CUDA."),
-    ("uct_cuda_MODULES", "Modules of UCT's CUDA component."),
-    ("ucx_perftest_MODULES", "Modules of the performance test."),
-];
 
 /// The report of a run that never got a compiler.
 pub(super) fn without_compiler(request: &Request, error: Error) -> Outcome {
@@ -117,7 +94,7 @@ fn empty(request: &Request) -> Report {
 /// Macros, substitutions and conditionals. A run that failed writes no
 /// config.h; its substitutions are those that it had come to.
 fn answers(shell: &Shell<'_>, failed: bool) -> Answers {
-    let define = |(name, comment): (&str, &str)| Define {
+    let define = |&(name, comment): &(&str, &str)| Define {
         name: name.to_owned(),
         value: shell
             .defines
@@ -125,43 +102,15 @@ fn answers(shell: &Shell<'_>, failed: bool) -> Answers {
             .map_or(DefineValue::Undefined, |value| DefineValue::Defined(value.clone())),
         comment: comment.to_owned(),
     };
-    let substitution = |name: &str, value: &str| Substitution {
+    let substitution = |&(name, comment): &(&str, &str)| Substitution {
         name: name.to_owned(),
-        value: SubstValue::Text(value.to_owned()),
-        comment: comment(name).to_owned(),
+        value: SubstValue::Text(shell.substitution(name)),
+        comment: comment.to_owned(),
     };
-    let mut substitutions: Vec<Substitution> =
-        SUBSTITUTIONS.into_iter().map(|name| substitution(name, shell.get(name))).collect();
-    substitutions.extend([
-        substitution("CPPFLAGS", &shell.cppflags),
-        substitution("LDFLAGS", &shell.ldflags),
-        substitution("LIBS", &shell.libs),
-        substitution("build_modules", shell.get("build_modules")),
-    ]);
     Answers {
-        defines: if failed { Vec::new() } else { DEFINES.into_iter().map(define).collect() },
-        substitutions,
+        defines: if failed { Vec::new() } else { DEFINES.iter().map(define).collect() },
+        substitutions: SUBSTITUTIONS.iter().map(substitution).collect(),
         conditionals: conditionals(shell),
-    }
-}
-
-/// What a substitution is for.
-fn comment(name: &str) -> &'static str {
-    match name {
-        "CUDA_CPPFLAGS" => "Preprocessor flags for CUDA.",
-        "CUDA_LDFLAGS" => "Linker flags for CUDA, stub directory included.",
-        "CUDA_LIBS" => "The driver API.",
-        "CUDART_LIBS" => "The runtime API.",
-        "CUDART_STATIC_LIBS" => "The static runtime API, and what it needs.",
-        "NVML_LIBS" => "NVML.",
-        "NVCC" => "The CUDA compiler.",
-        "GDR_COPY_CPPFLAGS" => "Preprocessor flags for gdrcopy.",
-        "GDR_COPY_LDFLAGS" => "Linker flags for gdrcopy.",
-        "GDR_COPY_LIBS" => "gdrcopy.",
-        "CPPFLAGS" => "Preprocessor flags of the user.",
-        "LDFLAGS" => "Linker flags of the user.",
-        "LIBS" => "Libraries for every program.",
-        _ => "All modules, as packaging scripts read them.",
     }
 }
 

@@ -21,8 +21,9 @@ use crate::{
     ui::{Event, Sink},
 };
 
-/// The variables that makefiles get, in the order in which reports list them.
-pub(super) const SUBSTITUTIONS: [&str; 10] = [
+/// The substitutions that the two macros set; what the environment holds
+/// under these names is there when the script starts.
+const SET_HERE: [&str; 10] = [
     "CUDA_CPPFLAGS",
     "CUDA_LDFLAGS",
     "CUDA_LIBS",
@@ -103,7 +104,7 @@ impl<'a> Shell<'a> {
     ) -> Result<Self, Error> {
         let compiler = Compiler::find(request, host, sink)?;
         let cwd = compiler.cwd().to_owned();
-        let variables = SUBSTITUTIONS
+        let variables = SET_HERE
             .into_iter()
             .map(|name| (name, inherited(request, host, name).unwrap_or_default()))
             .collect();
@@ -129,6 +130,19 @@ impl<'a> Shell<'a> {
     /// The value of a substitution.
     pub(super) fn get(&self, name: &str) -> &str {
         self.variables.get(name).map_or("", String::as_str)
+    }
+
+    /// The value of any substitution at this point of the script.
+    pub(super) fn substitution(&self, name: &str) -> String {
+        match name {
+            "CC" => self.compiler.command.join(" "),
+            "CPPFLAGS" => self.cppflags.clone(),
+            "LDFLAGS" => self.ldflags.clone(),
+            "LIBS" => self.libs.clone(),
+            "CFLAGS" => self.request.variable(Variable::Cflags).to_owned(),
+            "NVCCFLAGS" => self.request.variable(Variable::Nvccflags).to_owned(),
+            name => self.get(name).to_owned(),
+        }
     }
 
     /// Sets a substitution.
@@ -183,7 +197,7 @@ impl<'a> Shell<'a> {
             last = self.link(SOURCE, &libs)?;
         }
         self.answered(Check {
-            id: "control.link".to_owned(),
+            id: "control.ok".to_owned(),
             label: label.to_owned(),
             family: Family::Tool,
             component: None,
