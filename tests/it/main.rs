@@ -8,9 +8,9 @@ mod build_runtime;
 mod emitters;
 /// config.log of a real run, repeated.
 mod log;
-/// Toolkits that are made from wheels.
-mod toolkit;
 /// What UCX's own configure did, case by case.
 mod parity;
+/// Toolkits that are made from wheels.
+mod toolkit;
 /// Real toolkits, and what can be wrong with them.
 mod trees;
