@@ -34,23 +34,27 @@ variables! {
     CUDA_HOME = "CUDA_HOME", false, "a toolkit's directory, looked at when guessing (not in compat mode)";
     CUDA_PATH = "CUDA_PATH", false, "the same, after CUDA_HOME";
     CUDA_ROOT = "CUDA_ROOT", false, "the same, after CUDA_PATH";
-    CONDA_PREFIX = "CONDA_PREFIX", false, "a conda environment, looked at when guessing";
+    CUDA_TOOLKIT_ROOT = "CUDAToolkit_ROOT", false, "the same, after CUDA_ROOT";
+    GDRCOPY_HOME = "GDRCOPY_HOME", false, "gdrcopy's directory, looked at when guessing (not in compat mode)";
+    GDRCOPY_ROOT = "GDRCOPY_ROOT", false, "the same, after GDRCOPY_HOME";
     CPATH = "CPATH", false, "header directories of the compiler";
     C_INCLUDE_PATH = "C_INCLUDE_PATH", false, "the same, for C alone";
     LIBRARY_PATH = "LIBRARY_PATH", false, "library directories of the compiler";
-    LD_LIBRARY_PATH = "LD_LIBRARY_PATH", false, "library directories of the loader; reported, never searched";
-    PKG_CONFIG_PATH = "PKG_CONFIG_PATH", false, "directories of pkg-config files";
-    PKG_CONFIG = "PKG_CONFIG", false, "the pkg-config program";
     PATH = "PATH", false, "where programs are looked for";
     HOME = "HOME", false, "what `~` at the beginning of a directory stands for";
-    TMPDIR = "TMPDIR", false, "where scratch files of `check` go";
+    TMPDIR = "TMPDIR", false, "where `check` has its scratch files";
     XDG_CACHE_HOME = "XDG_CACHE_HOME", false, "where fetched toolkits are kept, in `ucx-configure`";
     CARGO = "CARGO", false, "the cargo that builds hook-runtime";
     CARGO_HOME = "CARGO_HOME", false, "where cargo keeps what it fetched";
+    RUSTFLAGS = "RUSTFLAGS", false, "flags for rustc, kept when hook-runtime is built";
+    CARGO_ENCODED_RUSTFLAGS = "CARGO_ENCODED_RUSTFLAGS", false, "the same, in cargo's own form";
     LIBCLANG_PATH = "LIBCLANG_PATH", false, "where libclang is, for --bindings=generate";
     NO_COLOR = "NO_COLOR", false, "no colours, whatever its value";
     CLICOLOR_FORCE = "CLICOLOR_FORCE", false, "colours even where no terminal is";
     TERM = "TERM", false, "`dumb`: no colours and no spinner";
+    UCX_CONFIGURE_ROOT = "UCX_CONFIGURE_ROOT", false, "put before the fixed places, for systems not mounted at /";
+    UCX_CONFIGURE_TIME_LIMIT = "UCX_CONFIGURE_TIME_LIMIT", false, "seconds that one compiler run may take";
+    UCX_CONFIGURE_RUNTIME_SOURCE = "UCX_CONFIGURE_RUNTIME_SOURCE", false, "another workspace with hook-runtime in it";
 }
 
 #[cfg(test)]

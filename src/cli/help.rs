@@ -33,8 +33,8 @@ pub(super) fn text(definition: clap::Command, show: Show) -> String {
 
 fn epilogue() -> String {
     let mut text = String::from(
-        "Every `--with-X` can be `--without-X`, every `--enable-X` `--disable-X`. Options of UCX's configure that are\n\
-         not about CUDA are named in one warning and otherwise ignored.\n\n\
+        "Every `--with-X` can be `--without-X`, every `--enable-X` `--disable-X`. Options of UCX's \
+         configure that are not about CUDA are named in one warning and otherwise ignored.\n\n\
          Variables, from the environment or as NAME=VALUE (the argument wins):\n",
     );
     variables(&mut text, true);
@@ -49,6 +49,6 @@ fn epilogue() -> String {
 
 fn variables(text: &mut String, are_arguments: bool) {
     for variable in env_vars::ENV_VARS.iter().filter(|row| row.is_argument == are_arguments) {
-        let _ = writeln!(text, "  {:<17} {}", variable.name, variable.doc);
+        let _ = writeln!(text, "  {:<28} {}", variable.name, variable.doc);
     }
 }

@@ -16,7 +16,7 @@ const INSTALLATION: &str = "Installation directories";
     name = "ucx-configure",
     about = "Finds CUDA, NVML, nvcc and gdrcopy as UCX v1.19.0's configure does, and builds hook-runtime to match",
     override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...",
-    disable_version_flag = true,
+    version,
     disable_help_subcommand = true,
     subcommand_negates_reqs = true
 )]

@@ -330,16 +330,17 @@ fn is_variable_name(name: &str) -> bool {
 }
 
 fn no_option(argument: &OsStr, near: Option<&str>) -> Error {
-    let name = OsStr::from_bytes(split(argument.as_bytes()).0);
-    let what = format!("`{}` is not an option", name.display());
-    match near {
-        Some(near) => {
-            Error::new(Code::NearMiss, what).hint(format!("Did you mean `{near}`?")).hint(
-                "`--disable-option-checking` before it lets any `--with-X` and `--enable-X` pass.",
-            )
-        }
-        None => Error::new(Code::Usage, what).hint("`ucx-configure --help` lists the options."),
+    let name = OsStr::from_bytes(split(argument.as_bytes()).0).to_string_lossy().into_owned();
+    let what = format!("`{name}` is not an option");
+    let Some(near) = near else {
+        return Error::new(Code::Usage, what).hint("`ucx-configure --help` lists the options.");
+    };
+    let error = Error::new(Code::NearMiss, what).hint(format!("Did you mean `{near}`?"));
+    // Other packages' options may have any name, and pass unchecked.
+    if family(name.trim_start_matches('-')).1.is_empty() {
+        return error;
     }
+    error.hint("If it is another package's, write `--disable-option-checking` before it.")
 }
 
 /// The option of ours that was probably meant, written the way it was typed:

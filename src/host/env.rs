@@ -31,6 +31,15 @@ impl Snapshot {
         }
     }
 
+    /// The same environment without some variables.
+    #[must_use]
+    pub fn without<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        for name in names {
+            self.variables.remove(OsStr::new(name));
+        }
+        self
+    }
+
     /// The value of a variable, if it is set and UTF-8.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(OsStr::new(name)).and_then(|value| value.to_str())
@@ -80,4 +89,13 @@ pub fn current_dir() -> io::Result<Utf8PathBuf> {
     Utf8PathBuf::from_path_buf(std::env::current_dir()?).map_err(|path| {
         io::Error::new(io::ErrorKind::InvalidData, format!("{} is not UTF-8", path.display()))
     })
+}
+
+/// Changes the working directory.
+///
+/// # Errors
+///
+/// It cannot be entered.
+pub fn set_current_dir(dir: &camino::Utf8Path) -> io::Result<()> {
+    std::env::set_current_dir(dir)
 }

@@ -13,6 +13,16 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::error::{Code, Error};
 
+/// How the names of files begin that are renamed into place when they are
+/// whole.
+pub const SCRATCH_FILE: &str = ".ucx-configure-";
+
+/// How the names of scratch directories begin.
+pub const SCRATCH_DIR: &str = "ucx-configure-";
+
+const FREE_SPACE: &str = "Free space on that file system and run again.";
+const OTHER_BUILD_DIR: &str = "Name a build directory that you may write to with `-B DIR`.";
+
 /// Turns a failed read into an error for the user.
 fn read_error(path: &Utf8Path, error: &io::Error) -> Error {
     Error::new(Code::Read, format!("`{path}` cannot be read")).said(error.to_string())
@@ -24,9 +34,11 @@ fn write_error(path: &Utf8Path, error: &io::Error) -> Error {
         .said(error.to_string())
         .means("The file that was there before, if any, is unchanged.");
     match error.kind() {
-        io::ErrorKind::StorageFull => base.hint("Free space on that file system and run again."),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            base.hint(FREE_SPACE)
+        }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            base.hint("Name a build directory that you may write to with `-B DIR`.")
+            base.hint(OTHER_BUILD_DIR)
         }
         _ => base,
     }
@@ -56,7 +68,14 @@ pub fn read(path: &Utf8Path) -> Result<Vec<u8>, Error> {
 ///
 /// It cannot be made.
 pub fn create_dir_all(path: &Utf8Path) -> Result<(), Error> {
-    fs_err::create_dir_all(path.as_std_path()).map_err(|error| write_error(path, &error))
+    std::fs::create_dir_all(path.as_std_path()).map_err(|error| {
+        let base = Error::new(Code::Write, format!("the directory `{path}` cannot be made"))
+            .said(error.to_string());
+        match error.kind() {
+            io::ErrorKind::StorageFull => base.hint(FREE_SPACE),
+            _ => base.hint(OTHER_BUILD_DIR),
+        }
+    })
 }
 
 /// Writes a file in one step, unless it already holds exactly this: the new
@@ -77,7 +96,7 @@ pub fn write_if_changed(path: &Utf8Path, content: &[u8], mode: u32) -> Result<bo
 fn write_atomically(path: &Utf8Path, content: &[u8], mode: u32) -> io::Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
     let mut file = tempfile::Builder::new()
-        .prefix(".ucx-configure-")
+        .prefix(SCRATCH_FILE)
         .permissions(std::fs::Permissions::from_mode(mode))
         .tempfile_in(dir)?;
     file.write_all(content)?;
@@ -156,7 +175,7 @@ pub fn symlink_os(target: &std::ffi::OsStr, link: &Utf8Path) -> Result<bool, Err
         return Ok(false);
     }
     let beside = link.with_file_name(format!(
-        ".ucx-configure-link-{}-{}",
+        "{SCRATCH_FILE}link-{}-{}",
         std::process::id(),
         link.file_name().unwrap_or("link")
     ));
@@ -232,7 +251,7 @@ impl Scratch {
     /// It cannot be made, or its name is not UTF-8.
     pub fn new(parent: Option<&Utf8Path>) -> Result<Self, Error> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix("ucx-configure-");
+        builder.prefix(SCRATCH_DIR);
         let made = match parent {
             Some(parent) => builder.tempdir_in(parent.as_std_path()),
             None => builder.tempdir(),

@@ -39,6 +39,20 @@ impl Host {
         Ok(Self { env: env::Snapshot::take(), cwd, runner: process::Runner::new() })
     }
 
+    /// The same machine from another directory, where children then run as
+    /// well.
+    ///
+    /// # Errors
+    ///
+    /// That directory cannot be entered.
+    pub fn at(self, cwd: Utf8PathBuf) -> Result<Self, Error> {
+        env::set_current_dir(&cwd).map_err(|error| {
+            Error::new(Code::Read, format!("the directory `{cwd}` cannot be entered"))
+                .said(error.to_string())
+        })?;
+        Ok(Self { cwd, ..self })
+    }
+
     /// Makes a path absolute without touching the disk: `..` and symbolic
     /// links stay as they are.
     pub fn absolute(&self, path: &Utf8Path) -> Utf8PathBuf {

@@ -108,12 +108,13 @@ pub(super) fn must_exist(option: &str, typed: &Utf8Path, host: &Host) -> Result<
             ))
         }
         Kind::Missing => {
-            let missing = relative(error(format!("the directory `{typed}` does not exist")));
+            let missing = error(format!("the directory `{typed}` does not exist"));
             if typed.as_str().starts_with('~') {
                 return Err(missing
                     .means("The shell does not expand `~` behind an equals sign.")
                     .hint(format!("Write `{option}=$HOME/...`.")));
             }
+            let missing = relative(missing);
             Err(match nearest(&path) {
                 Some(near) => missing.hint(format!("Did you mean `{option}={near}`?")),
                 None => {

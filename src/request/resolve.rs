@@ -356,11 +356,12 @@ fn made_toolkit<V: FromStr>(
     }
     let Ok(parsed) = version.parse::<V>() else {
         let example = if has_wheels { CudaVersion::new(12, 5).to_string() } else { "2.5".into() };
-        return Err(Error::new(
-            Code::UnknownVersion,
-            format!("`{option}={text}`: `{version}` is not a version"),
-        )
-        .hint(format!("Write `{option}={kind}:{example}`.")));
+        let what = match version {
+            "" => "no version is named".to_owned(),
+            _ => format!("`{version}` is not a version"),
+        };
+        return Err(Error::new(Code::UnknownVersion, format!("`{option}={text}`: {what}"))
+            .hint(format!("Write `{option}={kind}:{example}`.")));
     };
     Ok(Some(if kind == "stub" { Location::Stub(parsed) } else { Location::Wheel(parsed) }))
 }

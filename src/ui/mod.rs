@@ -1,6 +1,7 @@
 //! What a person sees, and the log.
 
 mod config_log;
+pub mod error;
 mod events;
 mod progress;
 mod scratch;

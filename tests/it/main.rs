@@ -10,6 +10,8 @@ mod emitters;
 mod log;
 /// What UCX's own configure did, case by case.
 mod parity;
+/// Sources held against tables.
+mod tables;
 /// Toolkits that are made from wheels.
 mod toolkit;
 /// Real toolkits, and what can be wrong with them.

@@ -1,0 +1,56 @@
+//! Tables that sources have to agree with.
+
+use std::collections::BTreeSet;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use ucx_configure::{env_vars::ENV_VARS, host::fs};
+
+fn sources() -> Vec<(Utf8PathBuf, String)> {
+    let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    walkdir::WalkDir::new(&root)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_map(Result::ok)
+        .filter_map(|entry| Utf8PathBuf::from_path_buf(entry.into_path()).ok())
+        .filter(|path| path.extension() == Some("rs") && !path.as_str().contains("tests"))
+        .map(|path| (path.clone(), fs::read_to_string(&path).unwrap()))
+        .collect()
+}
+
+/// What stands between quotes directly behind each occurrence of `start`.
+fn quoted_behind<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
+    text.match_indices(start)
+        .filter_map(move |(at, _)| text[at + start.len()..].strip_prefix('"')?.split('"').next())
+}
+
+#[test]
+fn every_variable_that_is_read_is_in_the_table() {
+    let known: BTreeSet<&str> = ENV_VARS.iter().map(|row| row.name).collect();
+    let mut read = BTreeSet::new();
+    let mut strangers = Vec::new();
+    for (path, text) in sources() {
+        if path.ends_with("env_vars.rs") {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let calls = ["env.get(", "get_os(", "Variable(", "VARIABLE: &str = "];
+        for name in calls.iter().flat_map(|call| quoted_behind(code, call)) {
+            read.insert(name.to_owned());
+            if !known.contains(name) {
+                strangers.push(format!("{path}: {name}"));
+            }
+        }
+    }
+    assert!(strangers.is_empty(), "not in `env_vars.rs`: {strangers:#?}");
+    assert!(read.contains("CUDA_HOME") && read.contains("PATH"), "the search still finds reads");
+}
+
+#[test]
+fn no_file_grows_too_long() {
+    let long: Vec<String> = sources()
+        .into_iter()
+        .filter(|(_, text)| text.lines().count() > 500)
+        .map(|(path, text)| format!("{path}: {} lines", text.lines().count()))
+        .collect();
+    assert!(long.is_empty(), "split these: {long:#?}");
+}
