@@ -12,6 +12,7 @@
 //! | `shell` | the variables a configure script has, and its two ways to ask a compiler |
 //! | `ask` | the three questions of autoconf: header, library, declaration |
 //! | `cuda`, `gdrcopy` | the two macros, step by step |
+//! | `made` | stubs and wheels, made into a DIR |
 //! | `levels` | what UCX's version guards make of the headers |
 //! | `report` | the report that follows |
 //! | `summary` | the lines a configure ends with |
@@ -20,6 +21,7 @@ mod ask;
 mod cuda;
 mod gdrcopy;
 mod levels;
+mod made;
 mod report;
 mod shell;
 mod summary;

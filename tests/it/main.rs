@@ -4,6 +4,8 @@
 
 /// hook-runtime built with cargo.
 mod build_runtime;
+/// Compat mode where nothing was recorded: quirks that are known by name.
+mod compat;
 /// The outputs, read by those whom they are for.
 mod emitters;
 /// config.log of a real run, repeated.

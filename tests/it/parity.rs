@@ -14,7 +14,7 @@ use std::{
     },
 };
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use ucx_configure::{
     cli::{self, Parsed},
@@ -89,7 +89,7 @@ fn cases(trees: &Trees) -> Vec<Case> {
 }
 
 /// PATH of this machine, without an nvcc that may be on it.
-fn search_path() -> String {
+pub(crate) fn search_path() -> String {
     let dirs = Snapshot::take().path_dirs();
     let kept = dirs.iter().filter(|dir| !dir.join("nvcc").exists());
     kept.map(|dir| dir.as_str()).collect::<Vec<_>>().join(":")
@@ -100,14 +100,19 @@ fn run(case: &Case, trees: &Trees) -> Outcome {
     // The relative case was recorded four levels below the root.
     let build_dir = trees.root.join("build").join(&case.id).join("a/b");
     fs::create_dir_all(&build_dir).unwrap();
+    check(&build_dir, &case.args, &case.env)
+}
+
+/// Runs `check --compat=v1.19.0` in a directory, with a bare environment.
+pub(crate) fn check(dir: &Utf8Path, args: &[String], more: &BTreeMap<String, String>) -> Outcome {
     let mut env = BTreeMap::from([("PATH".to_owned(), search_path())]);
-    env.extend(case.env.clone());
+    env.extend(more.clone());
     let env = Snapshot::from_pairs(env);
     let runner = Runner::with_environment(&env);
-    let host = Host { env, cwd: build_dir, runner };
+    let host = Host { env, cwd: dir.to_owned(), runner };
     let arguments: Vec<OsString> = ["check", "--compat=v1.19.0"]
         .into_iter()
-        .chain(case.args.iter().map(String::as_str))
+        .chain(args.iter().map(String::as_str))
         .map(OsString::from)
         .collect();
     let Parsed::Run(typed) = cli::parse(&arguments).unwrap() else { panic!("no run") };
@@ -159,7 +164,7 @@ fn progress(report: &Report) -> (Vec<String>, Vec<String>) {
 
 /// The original's messages; remarks of ours about the command line (`W`, `N`)
 /// are not among them.
-fn messages(report: &Report) -> Vec<String> {
+pub(crate) fn messages(report: &Report) -> Vec<String> {
     let originals = report.messages.iter().filter(|message| !message.code.starts_with(['W', 'N']));
     let line = |kind, text: &str| match kind {
         MessageKind::Note => format!("configure: {text}"),
@@ -187,7 +192,7 @@ fn recorded_defines(case: &Case) -> BTreeMap<String, String> {
     ours.map(|(name, value)| (name.clone(), mine(value))).collect()
 }
 
-fn substitution(report: &Report, name: &str) -> String {
+pub(crate) fn substitution(report: &Report, name: &str) -> String {
     match report.answers.substitution(name).map(|substitution| &substitution.value) {
         Some(SubstValue::Text(text)) => text.clone(),
         other => format!("{other:?}"),

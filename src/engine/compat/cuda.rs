@@ -3,13 +3,14 @@
 
 use super::{
     ask::{self, About},
+    made,
     shell::{Shell, attempt, inherited, is_dir, words},
 };
 use crate::{
     error::{Code, Error},
     host::process::{Invocation, is_executable},
     model::{Check, Component, Evidence, Family, MessageKind, Verdict},
-    request::{Location, Variable, Want},
+    request::{Variable, Want},
 };
 
 /// The variables that are emptied before anything is asked, unless CUDA is
@@ -47,7 +48,8 @@ pub(super) fn check(shell: &mut Shell<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let (user_cppflags, user_ldflags) = (shell.cppflags.clone(), shell.ldflags.clone());
-    let bin_dir = flags(shell, &want);
+    shell.cuda.place = made::cuda(shell)?;
+    let bin_dir = flags(shell);
     let mut happy = headers(shell)?;
     happy = happy && driver(shell)?;
     happy = happy && runtime(shell)?;
@@ -68,12 +70,12 @@ pub(super) fn check(shell: &mut Shell<'_>) -> Result<(), Error> {
 
 /// Step 1: DIR becomes flags behind the user's own, whether or not it exists.
 /// Returns the directory in which nvcc is looked for first; empty without DIR.
-fn flags<V>(shell: &mut Shell<'_>, want: &Want<V>) -> String {
+fn flags(shell: &mut Shell<'_>) -> String {
     for name in RESET {
         shell.set(name, "");
     }
     let mut bin_dir = String::new();
-    if let Want::At(Location::Dir(dir)) = want {
+    if let Some(dir) = shell.cuda.place.dir.clone() {
         let suffix = if is_dir(&shell.cwd, &format!("{dir}/lib64")) { "64" } else { "" };
         let libraries = format!("{dir}/lib{suffix}");
         shell.set("CUDA_CPPFLAGS", format!("-I{dir}/include"));

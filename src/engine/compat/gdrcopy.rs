@@ -3,12 +3,13 @@
 use super::{
     ask::{self, About},
     cuda::{digit, stop_if},
+    made,
     shell::{Shell, inherited, is_dir},
 };
 use crate::{
     error::{Code, Error},
     model::{Component, MessageKind},
-    request::{Location, Want},
+    request::Want,
 };
 
 const fn about(id: &'static str) -> About {
@@ -23,14 +24,12 @@ pub(super) fn check(shell: &mut Shell<'_>) -> Result<(), Error> {
         shell.gdrcopy.decided = true;
         return Ok(());
     }
-    let dir = match &want {
-        Want::At(Location::Dir(dir)) => Some(dir.as_str()),
-        _ => None,
-    };
-    let libdir = library_dir(shell, dir);
+    shell.gdrcopy.place = made::gdrcopy(shell)?;
+    let dir = shell.gdrcopy.place.dir.clone();
+    let libdir = library_dir(shell, dir.as_deref());
     let (user_cppflags, user_ldflags) = (shell.cppflags.clone(), shell.ldflags.clone());
     // These come before the user's flags, where CUDA's come after.
-    if let Some(dir) = dir {
+    if let Some(dir) = &dir {
         shell.cppflags = format!("-I{dir}/include {user_cppflags}");
     }
     if let Some(libdir) = &libdir {

@@ -12,9 +12,9 @@ use crate::{
     model::{
         Answers, Component, Conditional, Define, DefineValue, Evidence, FEATURES, Feature,
         FeatureAnswer, FeatureId, Finding, GdrCopyTree, Install, Mode, Module, Report,
-        SCHEMA_VERSION, SubstValue, Substitution, Tool, Toolkit, ToolkitKind, Verdict, Versions,
+        SCHEMA_VERSION, SubstValue, Substitution, Tool, Toolkit, Verdict, Versions,
     },
-    request::{Location, Request, Want},
+    request::Request,
 };
 
 /// The report of a run that never got a compiler.
@@ -175,19 +175,12 @@ fn finding(shell: &Shell<'_>, component: Component) -> Finding {
 fn found_by(shell: &Shell<'_>, component: Component) -> String {
     let by = match component {
         Component::Nvcc => return format!("`{}`", shell.get("NVCC")),
-        Component::GdrCopy => dir_of(&shell.request.gdrcopy.value),
-        _ => dir_of(&shell.request.cuda.value),
+        Component::GdrCopy => &shell.gdrcopy.place.dir,
+        _ => &shell.cuda.place.dir,
     };
     match by {
         Some(dir) => format!("by the flags for `{dir}`, or those of the user and the compiler"),
         None => "by the flags of the user and the compiler".to_owned(),
-    }
-}
-
-fn dir_of<V>(want: &Want<V>) -> Option<&Utf8PathBuf> {
-    match want {
-        Want::At(Location::Dir(dir)) => Some(dir),
-        _ => None,
     }
 }
 
@@ -222,14 +215,14 @@ fn feature(shell: &Shell<'_>, row: &Feature) -> FeatureAnswer {
 
 fn toolkit(shell: &Shell<'_>) -> Option<Toolkit> {
     shell.cuda.happy.then(|| {
-        let root = dir_of(&shell.request.cuda.value).cloned();
+        let root = shell.cuda.place.root();
         let libraries = directories(shell.get("CUDA_LDFLAGS"), "-L");
         let (stub_dirs, library_dirs) =
             libraries.into_iter().partition(|dir| dir.file_name() == Some("stubs"));
         Toolkit {
             found_by: if root.is_some() { "--with-cuda" } else { "the compiler" }.to_owned(),
             root,
-            kind: ToolkitKind::Installed,
+            kind: shell.cuda.place.kind,
             include_dirs: directories(shell.get("CUDA_CPPFLAGS"), "-I"),
             library_dirs,
             stub_dirs,
@@ -244,12 +237,12 @@ fn toolkit(shell: &Shell<'_>) -> Option<Toolkit> {
 
 fn gdrcopy(shell: &Shell<'_>) -> Option<GdrCopyTree> {
     shell.gdrcopy.happy.then(|| {
-        let root = dir_of(&shell.request.gdrcopy.value).cloned();
+        let root = shell.gdrcopy.place.root();
         GdrCopyTree {
             found_by: if root.is_some() { "--with-gdrcopy" } else { "the compiler" }.to_owned(),
             include_dirs: root.iter().map(|dir| dir.join("include")).collect(),
             root,
-            kind: ToolkitKind::Installed,
+            kind: shell.gdrcopy.place.kind,
             library_dirs: directories(shell.get("GDR_COPY_LDFLAGS"), "-L"),
             version: None,
         }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::made::Place;
 use crate::{
     error::{Code, Error},
     host::{
@@ -51,6 +52,8 @@ pub(super) struct Cuda {
     pub nvcc_happy: Option<bool>,
     /// Whether the macro came to its end, so that conditionals have values.
     pub decided: bool,
+    /// DIR.
+    pub place: Place,
 }
 
 /// What gdrcopy came to.
@@ -60,6 +63,8 @@ pub(super) struct GdrCopy {
     pub happy: bool,
     /// Whether the macro came to its end.
     pub decided: bool,
+    /// DIR.
+    pub place: Place,
 }
 
 /// A configure script's world.
@@ -68,7 +73,8 @@ pub(super) struct Shell<'a> {
     pub request: &'a Request,
     /// The machine.
     pub host: &'a Host,
-    sink: &'a mut dyn Sink,
+    /// Who is told.
+    pub sink: &'a mut dyn Sink,
     /// The C compiler.
     pub compiler: Compiler,
     /// Where commands run: the build directory, so that relative paths mean
