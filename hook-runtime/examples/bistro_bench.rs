@@ -16,7 +16,7 @@ mod bench {
 
     use hook_runtime::patch::{self, Patched, Target, Transaction};
 
-    use super::support::call;
+    use super::support::{add, call};
 
     // Twenty functions that begin as driver 580's, each in a page of its own,
     // which is as bad as it gets.
@@ -69,7 +69,7 @@ mod bench {
                 size: None,
                 replacement: replacement as extern "C" fn(u64, u64) -> u64 as usize,
             };
-            let prepared = transaction.add(target).expect("it can be patched");
+            let prepared = add(&mut transaction, target).expect("it can be patched");
             ORIGINAL.store(prepared.trampoline, Ordering::Relaxed);
         }
         let planned = Instant::now();

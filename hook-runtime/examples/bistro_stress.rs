@@ -22,6 +22,7 @@ fn main() {
     let number = |index: usize, default| numbers.get(index).copied().unwrap_or(default);
     let plan = stress::Plan {
         rounds: number(0, 100_000),
+        least: 0,
         limit: std::time::Duration::MAX,
         threads: number(1, 4 * processors as u64) as usize,
         far_every: number(2, 0),

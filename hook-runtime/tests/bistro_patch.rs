@@ -13,7 +13,7 @@ use hook_runtime::patch::{
 #[path = "bistro_support/mod.rs"]
 mod support;
 use support::{
-    CALLS, Case, HOOKED, ORIGINALS, call, cases, entrances, protections, short, waiting,
+    CALLS, Case, HOOKED, ORIGINALS, add, call, cases, entrances, protections, short, waiting,
 };
 
 /// The functions are shared, so that one test at a time hooks them.
@@ -36,7 +36,7 @@ fn target(case: &Case) -> Target<'static> {
 fn hook_all(options: Options) -> Vec<Patched> {
     let mut transaction = Transaction::with(options);
     for (index, case) in cases().iter().enumerate() {
-        let prepared = transaction.add(target(case)).expect("it can be patched");
+        let prepared = add(&mut transaction, target(case)).expect("it can be patched");
         ORIGINALS[index].store(prepared.trampoline, Ordering::Relaxed);
     }
     transaction.commit().into_iter().map(|result| result.expect("it is patched")).collect()
@@ -153,7 +153,7 @@ fn other_traps_serve_where_int3_finds_no_place() {
     let mut transaction = Transaction::new();
     // Another replacement than elsewhere, or the earlier island would be used again.
     let other = Target { replacement: cases()[6].replacement as usize, ..target(case) };
-    let prepared = transaction.add(other).expect("it can be patched");
+    let prepared = add(&mut transaction, other).expect("it can be patched");
     ORIGINALS[6].store(prepared.trampoline, Ordering::Relaxed);
     let patched: Vec<_> =
         transaction.commit().into_iter().map(|one| one.expect("it is patched")).collect();
@@ -174,7 +174,7 @@ fn other_traps_serve_where_int3_finds_no_place() {
 fn the_far_form_is_used_when_forced_and_waits() {
     let _one = one_at_a_time();
     let mut transaction = Transaction::with(Options { force_far: true, ..Options::default() });
-    let added: Vec<_> = cases().iter().map(|case| transaction.add(target(case))).collect();
+    let added: Vec<_> = cases().iter().map(|case| add(&mut transaction, target(case))).collect();
     let mut hooked = Vec::new();
     for (index, result) in added.into_iter().enumerate() {
         match (cases()[index].name, result) {
@@ -249,7 +249,7 @@ fn a_thread_that_waits_in_the_kernel_wakes_up_in_a_trap_and_goes_on() {
     let mut transaction = Transaction::new();
     let target =
         Target { name: "case_waiting", address: waiting().0, size: None, replacement: short() };
-    let prepared = transaction.add(target).expect("it can be patched");
+    let prepared = add(&mut transaction, target).expect("it can be patched");
     assert!(matches!(prepared.strategy.inside, Inside::Trapped { .. }), "{}", prepared.strategy);
     let patched: Vec<_> =
         transaction.commit().into_iter().map(|one| one.expect("it is patched")).collect();
@@ -267,7 +267,7 @@ fn where_a_thread_stays_inside_the_far_form_is_refused() {
     let mut transaction = Transaction::with(options);
     let target =
         Target { name: "case_waiting", address: waiting().0, size: None, replacement: short() };
-    transaction.add(target).expect("it is tried");
+    add(&mut transaction, target).expect("it is tried");
     let results = transaction.commit();
     let refusal = results[0].as_ref().expect_err("the thread is inside");
     assert_eq!(refusal.reason, Reason::NotQuiescent { milliseconds: 20 });
@@ -287,24 +287,27 @@ fn what_cannot_be_patched_is_refused_alone() {
     let mut transaction = Transaction::new();
     let too_short =
         Target { name: "case_short", address: short(), size: None, replacement: case.address };
-    let refusal = transaction.add(too_short).expect_err("it is too short");
+    let refusal = add(&mut transaction, too_short).expect_err("it is too short");
     assert_eq!(refusal.reason, Reason::TooShort { length: 4, needed: 5 });
     assert_eq!(refusal.address, short() as u64);
     let message = refusal.to_string();
     assert!(message.contains("cannot patch `case_short` at 0x"), "{message}");
     assert!(message.contains("its code begins with `89 f8 90 c3"), "{message}");
     let data = Target { name: "data", address: &raw const DATA as usize, ..too_short };
-    assert_eq!(transaction.add(data).expect_err("no code").reason, Reason::NotCode);
+    assert_eq!(add(&mut transaction, data).expect_err("no code").reason, Reason::NotCode);
     let nowhere = Target { name: "nowhere", address: 0x10, ..too_short };
-    assert_eq!(transaction.add(nowhere).expect_err("not mapped").reason, Reason::NotCode);
-    let prepared = transaction.add(target(case)).expect("it can be patched");
+    assert_eq!(add(&mut transaction, nowhere).expect_err("not mapped").reason, Reason::NotCode);
+    let prepared = add(&mut transaction, target(case)).expect("it can be patched");
     ORIGINALS[0].store(prepared.trampoline, Ordering::Relaxed);
-    assert_eq!(transaction.add(target(case)).expect_err("twice").reason, Reason::AlreadyHooked);
+    assert_eq!(
+        add(&mut transaction, target(case)).expect_err("twice").reason,
+        Reason::AlreadyHooked
+    );
     let patched: Vec<_> =
         transaction.commit().into_iter().map(|one| one.expect("it is patched")).collect();
     assert_eq!(patched.len(), 1);
     let mut again = Transaction::new();
-    assert_eq!(again.add(target(case)).expect_err("twice").reason, Reason::AlreadyHooked);
+    assert_eq!(add(&mut again, target(case)).expect_err("twice").reason, Reason::AlreadyHooked);
     drop(again);
     assert!(patched[0].is_active());
     restore_all(&patched);
@@ -319,7 +322,7 @@ fn a_patch_that_others_have_changed_is_left_alone() {
     let _one = one_at_a_time();
     let case = &cases()[0];
     let mut transaction = Transaction::new();
-    let prepared = transaction.add(target(case)).expect("it can be patched");
+    let prepared = add(&mut transaction, target(case)).expect("it can be patched");
     ORIGINALS[0].store(prepared.trampoline, Ordering::Relaxed);
     let patched: Vec<_> =
         transaction.commit().into_iter().map(|one| one.expect("it is patched")).collect();

@@ -12,7 +12,7 @@ use hook_runtime::sys::maps;
 
 #[path = "bistro_support/mod.rs"]
 mod support;
-use support::{HOOKED, ORIGINALS, call, cases, entrances, protections};
+use support::{HOOKED, ORIGINALS, add, call, cases, entrances, protections};
 
 const CHILD: &str = "BISTRO_POLICIES_CHILD";
 
@@ -43,7 +43,7 @@ fn target(index: usize) -> Target<'static> {
 fn hook_all() -> Vec<Patched> {
     let mut transaction = Transaction::new();
     for (index, original) in ORIGINALS.iter().enumerate() {
-        let prepared = transaction.add(target(index)).expect("it can be patched");
+        let prepared = add(&mut transaction, target(index)).expect("it can be patched");
         original.store(prepared.trampoline, Ordering::Relaxed);
     }
     transaction.commit().into_iter().map(|result| result.expect("it is patched")).collect()
@@ -186,7 +186,7 @@ fn where_no_code_can_be_made_every_target_is_refused_and_says_why() {
         ]);
         let mut transaction = Transaction::new();
         for index in 0..cases().len() {
-            let refusal = transaction.add(target(index)).expect_err("no memory for it");
+            let refusal = add(&mut transaction, target(index)).expect_err("no memory for it");
             let Reason::Policy(why) = &refusal.reason else { panic!("{refusal}") };
             for part in ["seccomp", "mprotect from writable to executable", "memfd_create"] {
                 assert!(why.contains(part), "{why}");
@@ -204,7 +204,7 @@ fn without_a_barrier_only_single_stores_are_made() {
         install_filter(&[Rule { call: libc::SYS_membarrier, refused: None }]);
         let mut transaction = Transaction::new();
         for (index, original) in ORIGINALS.iter().enumerate() {
-            match transaction.add(target(index)) {
+            match add(&mut transaction, target(index)) {
                 Ok(prepared) => {
                     assert_eq!(prepared.strategy.write, Write::OneStore);
                     original.store(prepared.trampoline, Ordering::Relaxed);
@@ -239,7 +239,7 @@ fn without_near_memory_the_far_form_reaches_everything() {
         support::occupy(here - 0x8100_0000..here + 0x8100_0000);
         let mut transaction = Transaction::with(Options::default());
         let target = Target { replacement: start as usize, ..target(1) };
-        let prepared = transaction.add(target).expect("it can be patched");
+        let prepared = add(&mut transaction, target).expect("it can be patched");
         assert_eq!(prepared.strategy.form, Form::Far);
         assert_eq!(prepared.strategy.inside, Inside::Waited);
         ORIGINALS[1].store(prepared.trampoline, Ordering::Relaxed);
@@ -282,7 +282,7 @@ fn a_trap_that_is_not_ours_goes_to_the_earlier_handler() {
         // SAFETY: as above.
         assert_eq!(unsafe { libc::sigaction(libc::SIGTRAP, &action, std::ptr::null_mut()) }, 0);
         let mut transaction = Transaction::new();
-        let prepared = transaction.add(target(0)).expect("it can be planned");
+        let prepared = add(&mut transaction, target(0)).expect("it can be planned");
         ORIGINALS[0].store(prepared.trampoline, Ordering::Relaxed);
         let refusal = transaction.commit().remove(0).expect_err("the handler is not ours");
         assert!(refusal.to_string().contains("another handler"), "{refusal}");
@@ -310,7 +310,7 @@ fn a_thread_that_blocks_the_signal_for_ever_is_never_led_into_a_trap() {
         told.recv().expect("it starts");
         let mut transaction = Transaction::new();
         for (index, original) in ORIGINALS.iter().enumerate() {
-            let prepared = transaction.add(target(index)).expect("it can be planned");
+            let prepared = add(&mut transaction, target(index)).expect("it can be planned");
             original.store(prepared.trampoline, Ordering::Relaxed);
         }
         let mut patched = Vec::new();

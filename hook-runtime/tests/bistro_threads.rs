@@ -18,15 +18,21 @@ fn run(far_every: u64) {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let report = stress::run(&stress::Plan {
         rounds: 2000,
+        least: 10,
         limit: Duration::from_secs(2),
         threads: 4 * processors,
         far_every,
         disturb: true,
     });
-    assert!(report.rounds >= 10, "{report:?}");
     assert!(report.hooked > 0 && report.hooked < report.calls, "{report:?}");
     assert!(report.forks > 0, "{report:?}");
-    assert_eq!(report.far > 0, far_every > 0, "{report:?}");
+    // On a machine that is much too busy, the far form is left out each time.
+    assert_eq!(
+        report.far + report.left_out > 0,
+        far_every > 0 || report.left_out > 0,
+        "{report:?}"
+    );
+    assert!(far_every > 0 || report.far == 0, "{report:?}");
     assert_eq!(protections(), before, "{report:?}");
 }
 

@@ -74,7 +74,9 @@ mod engine {
                 continue;
             };
             let replacement = target.replacements[place].address();
-            match transaction.add(patch::Target { name: symbol, address, size, replacement }) {
+            let function = patch::Target { name: symbol, address, size, replacement };
+            // SAFETY: the caller's promise; the replacement has the function's own signature.
+            match unsafe { transaction.add(function) } {
                 Ok(ready) => {
                     // Nothing leads to this copy of the replacement before the commit.
                     originals.detour(place, address, ready.trampoline);

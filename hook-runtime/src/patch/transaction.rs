@@ -143,7 +143,13 @@ impl Transaction {
 
     /// Decodes a target and prepares everything for it. A refused one leaves
     /// the others as they are.
-    pub fn add(&mut self, target: Target<'_>) -> Result<Prepared, Refusal> {
+    ///
+    /// # Safety
+    ///
+    /// If the address lies in executable memory, it is the first byte of a
+    /// function that stays where it is for as long as the process lives, and
+    /// the replacement can be called wherever that function is called.
+    pub unsafe fn add(&mut self, target: Target<'_>) -> Result<Prepared, Refusal> {
         let address = target.address as u64;
         let bare = Function { symbol: target.name, address, bytes: &[], size: target.size };
         let ground = self.ground.as_ref().map_err(|reason| bare.refusal(reason.clone()))?;

@@ -39,7 +39,11 @@ impl Transaction {
     }
 
     /// Refuses.
-    pub fn add(&mut self, target: Target<'_>) -> Result<Prepared, Refusal> {
+    ///
+    /// # Safety
+    ///
+    /// None is needed here.
+    pub unsafe fn add(&mut self, target: Target<'_>) -> Result<Prepared, Refusal> {
         Err(Refusal {
             symbol: target.name.to_owned(),
             address: target.address as u64,

@@ -41,7 +41,9 @@ impl<'p> Writer<'p> {
         if policy.change == Change::InPlace {
             for (run, protection) in &runs {
                 let open = Protection { write: true, ..*protection };
-                if let Err(error) = protect(run.start, run.end - run.start, open) {
+                // SAFETY: it only adds a permission.
+                let opened = unsafe { protect(run.start, run.end - run.start, open) };
+                if let Err(error) = opened {
                     // The first error is the one to tell.
                     let _ = writer.close();
                     return Err(error);
@@ -82,7 +84,10 @@ impl<'p> Writer<'p> {
                 .iter()
                 .find(|(run, _)| run.contains(&page))
                 .map(|(_, protection)| *protection);
-            swap_page(page, &content, protection.unwrap_or_default(), &self.policy.source)?;
+            let protection = protection.unwrap_or_default();
+            // SAFETY: a page that `open` was given; the steps of the plan make
+            // every state of it one that threads can be in.
+            unsafe { swap_page(page, &content, protection, &self.policy.source) }?;
         }
         Ok(())
     }
@@ -94,7 +99,8 @@ impl<'p> Writer<'p> {
         }
         let mut result = Ok(());
         for (run, protection) in self.runs.drain(..) {
-            result = result.and(protect(run.start, run.end - run.start, protection));
+            // SAFETY: what the pages had before `open` added to it.
+            result = result.and(unsafe { protect(run.start, run.end - run.start, protection) });
         }
         result
     }

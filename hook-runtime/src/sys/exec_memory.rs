@@ -78,15 +78,13 @@ fn probe_anonymous() -> Result<(), Failure> {
     let mut scratch = reserve(None, PAGE).map_err(|error| ("mmap of a writable page", error))?;
     scratch.write(scratch.start, &[0xc3]);
     scratch.fill();
-    protect(scratch.start, PAGE, READ_EXECUTE)
-        .map_err(|error| ("mprotect from writable to executable", error))
+    scratch.protect(READ_EXECUTE).map_err(|error| ("mprotect from writable to executable", error))
 }
 
 fn probe_memory_file() -> Result<(), Failure> {
     let file = memory_file(&[0xc3; PAGE as usize]).map_err(|error| ("memfd_create", error))?;
     let scratch = reserve(None, PAGE).map_err(|error| ("mmap of a page", error))?;
-    map_over(&file, scratch.start, PAGE, READ_EXECUTE)
-        .map_err(|error| ("mmap of an executable file page", error))
+    scratch.map(&file).map_err(|error| ("mmap of an executable file page", error))
 }
 
 /// The first page of this program's file, mapped as text is and changed as a
@@ -96,13 +94,15 @@ fn probe_live_text() -> Result<(), Failure> {
         std::fs::File::open("/proc/self/exe").map_err(|error| ("open of /proc/self/exe", error))?;
     let scratch = reserve(None, PAGE).map_err(|error| ("mmap of a page", error))?;
     let start = scratch.start;
-    map_over(&file, start, PAGE, READ_EXECUTE).map_err(|error| ("mmap of text", error))?;
-    protect(start, PAGE, Protection { write: true, ..READ_EXECUTE })
+    scratch.map(&file).map_err(|error| ("mmap of text", error))?;
+    scratch
+        .protect(Protection { write: true, ..READ_EXECUTE })
         .map_err(|error| ("mprotect of text to writable and executable", error))?;
     // SAFETY: the page is mapped, writable, and this function's alone.
     let byte = unsafe { AtomicU8::from_ptr(start as *mut u8) };
     byte.store(byte.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
-    protect(start, PAGE, READ_EXECUTE)
+    scratch
+        .protect(READ_EXECUTE)
         .map_err(|error| ("mprotect of changed text back to executable", error))
 }
 
@@ -184,17 +184,25 @@ impl Reserved {
         };
     }
 
+    fn protect(&self, protection: Protection) -> io::Result<()> {
+        // SAFETY: it is ours, and nobody uses it yet.
+        unsafe { protect(self.start, self.staged.len() as u64, protection) }
+    }
+
+    /// Maps a file over it, executable.
+    fn map(&self, file: impl AsFd) -> io::Result<()> {
+        // SAFETY: it is ours, and nobody uses it yet.
+        unsafe { map_over(file, self.start, self.staged.len() as u64, READ_EXECUTE) }
+    }
+
     /// Makes it executable, for ever.
     pub fn seal(mut self, source: &Source) -> io::Result<()> {
-        let length = self.staged.len() as u64;
         match source {
             Source::Anonymous => {
                 self.fill();
-                protect(self.start, length, READ_EXECUTE)?;
+                self.protect(READ_EXECUTE)?;
             }
-            Source::MemoryFile => {
-                map_over(&memory_file(&self.staged)?, self.start, length, READ_EXECUTE)?
-            }
+            Source::MemoryFile => self.map(memory_file(&self.staged)?)?,
         }
         self.keep = true;
         Ok(())
@@ -212,33 +220,40 @@ impl Drop for Reserved {
 }
 
 /// Changes what pages may be used for.
-pub fn protect(start: u64, length: u64, protection: Protection) -> io::Result<()> {
+///
+/// # Safety
+///
+/// No access that others rely on is taken away.
+pub unsafe fn protect(start: u64, length: u64, protection: Protection) -> io::Result<()> {
     let mut flags = MprotectFlags::empty();
     flags.set(MprotectFlags::READ, protection.read);
     flags.set(MprotectFlags::WRITE, protection.write);
     flags.set(MprotectFlags::EXEC, protection.execute);
-    // SAFETY: the callers give pages that they own or whose recorded
-    // protection they add to or restore, so no access that worked is taken away.
+    // SAFETY: the caller's promise.
     Ok(unsafe { mprotect(start as *mut c_void, length as usize, flags) }?)
 }
 
 /// Maps a page with the given content over another, in one step.
-pub fn swap_page(
+///
+/// # Safety
+///
+/// The address is that of a page, and whoever uses it can go on with the new content.
+pub unsafe fn swap_page(
     address: u64,
     content: &[u8],
     protection: Protection,
     source: &Source,
 ) -> io::Result<()> {
     if *source == Source::MemoryFile {
-        return map_over(&memory_file(content)?, address, PAGE, protection);
+        // SAFETY: the caller's promise.
+        return unsafe { map_over(memory_file(content)?, address, PAGE, protection) };
     }
     let mut copy = reserve(None, PAGE)?;
     copy.write(copy.start, content);
     copy.fill();
-    protect(copy.start, PAGE, protection)?;
-    // SAFETY: the copy is ours and moves as a whole. What it replaces holds the
-    // same bytes but for the patch, and threads that run there wait for the
-    // kernel until the new page is in place.
+    copy.protect(protection)?;
+    // SAFETY: the copy is ours and moves as a whole; for what it replaces, the
+    // caller's promise. Threads that run there wait for the kernel meanwhile.
     unsafe {
         mremap_fixed(
             copy.start as *mut c_void,
@@ -259,14 +274,21 @@ fn memory_file(content: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-fn map_over(file: impl AsFd, at: u64, length: u64, protection: Protection) -> io::Result<()> {
+/// # Safety
+///
+/// As for [`swap_page`], of all pages in the range.
+unsafe fn map_over(
+    file: impl AsFd,
+    at: u64,
+    length: u64,
+    protection: Protection,
+) -> io::Result<()> {
     let mut flags = ProtFlags::empty();
     flags.set(ProtFlags::READ, protection.read);
     flags.set(ProtFlags::WRITE, protection.write);
     flags.set(ProtFlags::EXEC, protection.execute);
     let at = at as *mut c_void;
-    // SAFETY: the callers give a page that they have reserved, or whose content
-    // the file holds but for the patch.
+    // SAFETY: the caller's promise.
     unsafe { mmap(at, length as usize, flags, MapFlags::PRIVATE | MapFlags::FIXED, file, 0) }?;
     Ok(())
 }

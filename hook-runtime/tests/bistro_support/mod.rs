@@ -5,6 +5,7 @@
 use std::arch::global_asm;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use hook_runtime::patch::{Prepared, Refusal, Target, Transaction};
 use hook_runtime::sys::maps::{self, MapsEntry, Protection};
 
 /// Every function returns `a * 3 + b`, and counts its calls in memory.
@@ -356,4 +357,11 @@ pub(crate) fn occupy(range: std::ops::Range<u64>) -> usize {
         start = start.max(entry.end);
     }
     taken
+}
+
+/// Adds a target of these tests.
+pub(crate) fn add(transaction: &mut Transaction, target: Target<'_>) -> Result<Prepared, Refusal> {
+    // SAFETY: every target of the tests is a function of this program, or no
+    // code at all, and its replacement takes the same arguments.
+    unsafe { transaction.add(target) }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hook_runtime::patch::{self, Options, Patched, Reason, Target, Transaction};
 
-use crate::support::{CALLS, Case, ORIGINALS, call, cases, entrances};
+use crate::support::{CALLS, Case, ORIGINALS, add, call, cases, entrances};
 
 thread_local! {
     /// Hooks that this thread's current call went through.
@@ -16,8 +16,9 @@ thread_local! {
 
 /// What is to be done.
 pub(crate) struct Plan {
-    /// Hooking and taking back, so often; or until `limit` is over.
+    /// Hooking and taking back, so often; or until `limit` is over, but not less than `least`.
     pub(crate) rounds: u64,
+    pub(crate) least: u64,
     pub(crate) limit: Duration,
     /// Threads that call.
     pub(crate) threads: usize,
@@ -88,7 +89,9 @@ pub(crate) fn run(plan: &Plan) -> Report {
             scope.spawn(|| disturb(&end, &forks));
         }
         let start = Instant::now();
-        while report.rounds < plan.rounds && start.elapsed() < plan.limit {
+        while report.rounds < plan.rounds
+            && (start.elapsed() < plan.limit || report.rounds < plan.least)
+        {
             let force_far =
                 plan.far_every > 0 && report.rounds % plan.far_every == plan.far_every - 1;
             round(force_far, &mut report);
@@ -118,7 +121,7 @@ impl Drop for EndOnDrop<'_> {
 fn round(force_far: bool, report: &mut Report) {
     let mut transaction = Transaction::with(Options { force_far, ..Options::default() });
     for (index, case) in cases().iter().enumerate() {
-        match transaction.add(target(index, case)) {
+        match add(&mut transaction, target(index, case)) {
             Ok(prepared) => ORIGINALS[index].store(prepared.trampoline, Ordering::Relaxed),
             Err(refusal) => assert!(force_far, "{refusal}"),
         }
