@@ -3,8 +3,15 @@
 pub mod answers;
 pub mod compat;
 pub mod schedule;
+pub mod strict;
 
-use crate::{error::Error, model::Report};
+use crate::{
+    error::Error,
+    host::Host,
+    model::{Mode, Report},
+    request::Request,
+    ui::Sink,
+};
 
 /// How a detection ended.
 #[derive(Debug)]
@@ -13,4 +20,12 @@ pub struct Outcome {
     pub report: Report,
     /// Why it failed, if it did.
     pub error: Option<Error>,
+}
+
+/// Detects what the request is about.
+pub fn configure(request: &Request, host: &Host, sink: &mut dyn Sink) -> Outcome {
+    match request.mode {
+        Mode::Strict => strict::configure(request, host, sink),
+        Mode::Compat => compat::configure(request, host, sink),
+    }
 }

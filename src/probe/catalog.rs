@@ -231,7 +231,8 @@ pub const PROBES: &[Probe] = &[
         .part(Component::GdrCopy),
     file!("gdrcopy/pin_buffer.c")
         .asks("gdrcopy.library.gdrapi", Stage::Link(&["gdrapi"]), "for gdr_pin_buffer in -lgdrapi")
-        .part(Component::GdrCopy),
+        .part(Component::GdrCopy)
+        .needs(&["gdrcopy.header.gdrapi_h"]),
     file!("gdrcopy/copy_to_mapping.c")
         .asks(
             "gdrcopy.declaration.copy_to_mapping",

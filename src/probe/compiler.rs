@@ -192,6 +192,22 @@ impl Compiler {
         self.run(host, sink, source, &["-E"], flags, &[])
     }
 
+    /// Preprocesses; the lines that begin with `mark` are in
+    /// `completed.stdout`. A CUDA header alone would fill what is kept of a
+    /// stream, so the text goes through a file.
+    pub fn preprocess_marked(
+        &self,
+        host: &Host,
+        sink: &mut dyn Sink,
+        source: &Source<'_>,
+        flags: &[String],
+        mark: &str,
+    ) -> Trial {
+        let mode = ["-E", "-o", "{dir}probe.i"];
+        let words = Words { command: &self.command, mode: &mode, flags, libs: &[], mark };
+        run(&self.bench, host, sink, source, &words)
+    }
+
     /// Compiles and links a program; it is never run.
     pub fn link(
         &self,
@@ -235,7 +251,7 @@ impl Compiler {
         flags: &[String],
         libs: &[String],
     ) -> Trial {
-        let words = Words { command: &self.command, mode, flags, libs };
+        let words = Words { command: &self.command, mode, flags, libs, mark: "" };
         run(&self.bench, host, sink, source, &words)
     }
 }
@@ -254,6 +270,8 @@ struct Words<'a> {
     mode: &'a [&'a str],
     flags: &'a [String],
     libs: &'a [String],
+    /// What lines of `probe.i` begin with that are kept; none if empty.
+    mark: &'a str,
 }
 
 impl Bench {
@@ -292,7 +310,10 @@ fn run(
     let completed = match written {
         Ok(dir) => {
             let prefix = format!("{dir}/");
-            let done = host.runner.run(invocation(&prefix));
+            let mut done = host.runner.run(invocation(&prefix));
+            if !words.mark.is_empty() {
+                done.stdout.push_str(&marked(&dir.join("probe.i"), words.mark));
+            }
             // Objects and programs can be large; the next trial needs none.
             let _ = fs::remove_dir_all_if_there(&dir);
             Completed {
@@ -313,6 +334,14 @@ fn run(
     };
     sink.event(&Event::Ran { completed: &completed, source: Some((&file_name, source.text)) });
     Trial { ok: completed.success(), completed }
+}
+
+/// The lines of a file that begin with the mark.
+fn marked(file: &Utf8Path, mark: &str) -> String {
+    let bytes = fs::read(file).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().filter(|line| line.trim_start().starts_with(mark));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// An error in one line.
@@ -433,7 +462,7 @@ fn identify(
     sink: &mut dyn Sink,
 ) -> Result<Compiler, Error> {
     let source = Source { name: "control/identity.c", text: QUESTION };
-    let words = Words { command: &command, mode: &["-E"], flags: &[], libs: &[] };
+    let words = Words { command: &command, mode: &["-E"], flags: &[], libs: &[], mark: "" };
     let trial = run(&bench, host, sink, &source, &words);
     if trial.interrupted() {
         host.runner.interrupt.check()?;

@@ -9,6 +9,7 @@ pub mod compiler;
 pub mod control;
 mod diagnostics;
 mod identity;
+pub mod nvcc;
 
 pub use compiler::{Compiler, Source, Trial};
 pub use diagnostics::first_error_line;

@@ -108,7 +108,7 @@ pub fn materialise_at(
 }
 
 /// Whether a release's tree is whole at a place.
-pub(super) fn is_there(release: &Release, with_nvcc: bool, tree: &Utf8Path) -> bool {
+pub(crate) fn is_there(release: &Release, with_nvcc: bool, tree: &Utf8Path) -> bool {
     place::is_complete(tree, &stamp(release, with_nvcc && release.has_nvcc()))
 }
 

@@ -1,0 +1,270 @@
+//! Detection by our own rules: the questions of UCX's configure, its quirks
+//! mended, and what UCX's sources will make of the headers.
+//!
+//! | file | what |
+//! |---|---|
+//! | `ground` | one installation's directories before the user's flags |
+//! | `ask` | one question: probe, answer, evidence |
+//! | `search` | which installation, when nobody said so |
+//! | `found` | what the questions came to |
+//! | `versions` | what the parts say of their versions |
+//! | `unmet` | the error for what was asked for and is not there |
+//! | `quirk`, `differences` | where the original would have answered otherwise |
+//! | `conclude` | the report that follows |
+
+mod ask;
+mod conclude;
+mod differences;
+mod found;
+mod ground;
+mod hints;
+pub mod quirk;
+mod search;
+mod unmet;
+mod versions;
+
+use self::{
+    ask::{Answer, Question, questions},
+    found::{CUDA_NEEDS, Found, GDRCOPY_NEEDS, Installation},
+    ground::{Ground, User},
+    versions::HeaderVersions,
+};
+use super::{Outcome, schedule};
+use crate::{
+    discover::Layout,
+    error::Error,
+    host::Host,
+    model::{Check, Evidence, Family, Message, MessageKind, ToolkitKind, Verdict},
+    probe::{
+        Compiler, Source,
+        catalog::{PROBES, Probe, probe},
+        control,
+    },
+    request::{Request, Want},
+    ui::{Event, Sink},
+};
+
+/// Detects by our own rules.
+pub(super) fn configure(request: &Request, host: &Host, sink: &mut dyn Sink) -> Outcome {
+    let mut run = Run {
+        request,
+        host,
+        sink,
+        checks: Vec::new(),
+        messages: Vec::new(),
+        user: User::default(),
+        compiler: None,
+    };
+    let mut found = Found::default();
+    let error = run.whole(&mut found).err();
+    conclude::outcome(run, &found, error)
+}
+
+/// One run: what it has so far, and whom it tells.
+struct Run<'a> {
+    request: &'a Request,
+    host: &'a Host,
+    sink: &'a mut dyn Sink,
+    checks: Vec<Check>,
+    messages: Vec<Message>,
+    user: User,
+    compiler: Option<Compiler>,
+}
+
+impl Run<'_> {
+    /// Everything, in order. What is asked for and not there does not end it:
+    /// the rest is found out all the same, and the first such error returned.
+    fn whole(&mut self, found: &mut Found) -> Result<(), Error> {
+        self.user = User::read(self.request)?;
+        let compiler = self.compiler()?;
+        self.compiler = Some(compiler.clone());
+        found.cuda = self.cuda(&compiler)?;
+        self.system_and_gdrcopy(&compiler, found)?;
+        self.versions(&compiler, found)?;
+        self.host.runner.interrupt.check()?;
+        self.tell(found);
+        unmet::first(self.request, found).map_or(Ok(()), Err)
+    }
+
+    /// The compiler, with its two checks.
+    fn compiler(&mut self) -> Result<Compiler, Error> {
+        self.sink.event(&Event::Checking("for a C compiler"));
+        let compiler = Compiler::find(self.request, self.host, self.sink);
+        let detail = compiler.as_ref().ok().map(|compiler| {
+            let identity = &compiler.identity;
+            let command = compiler.command.join(" ");
+            format!("{command} ({} {}, {})", identity.kind, identity.version, identity.target)
+        });
+        self.own("tool.compiler", "for a C compiler", compiler.is_ok(), detail);
+        let compiler = compiler?;
+        let label = "whether the C compiler works";
+        self.sink.event(&Event::Checking(label));
+        let shown = control::check(&compiler, &self.user.flags(), self.host, self.sink);
+        self.own("tool.compiler_works", label, shown.is_ok(), None);
+        shown.map(|()| compiler)
+    }
+
+    /// Records the answer to a question of our own; its `Checking` was sent.
+    fn own(&mut self, id: &str, label: &str, good: bool, detail: Option<String>) {
+        let check = Check {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            family: Family::Tool,
+            component: None,
+            verdict: if good { Verdict::Yes } else { Verdict::Broken },
+            detail_is_answer: detail.is_some(),
+            detail,
+            evidence: Evidence::default(),
+            cached: false,
+        };
+        self.sink.event(&Event::Answered(&check));
+        self.checks.push(check);
+    }
+
+    /// Says something, and keeps it for the report.
+    fn say(&mut self, kind: MessageKind, code: &str, text: String, hint: Option<String>) {
+        let message = Message { kind, code: code.to_owned(), text, hint };
+        self.sink.event(&Event::Message(&message));
+        self.messages.push(message);
+    }
+
+    /// A decision, for the log.
+    fn decide(&mut self, text: &str) {
+        self.sink.event(&Event::Decided(text));
+    }
+
+    /// The ground of an installation.
+    fn ground(&self, layout: Layout, compiler: &Compiler) -> Ground {
+        let nvcc = search::nvcc_commands(self.request, layout.root.as_deref(), self.host);
+        Ground { layout, user: self.user.clone(), kind: compiler.kind, nvcc }
+    }
+
+    /// Puts questions side by side, and records the answers in order.
+    fn ask(&mut self, tasks: &[Question<'_>]) -> Result<Vec<Answer>, Error> {
+        let mut answers = Vec::new();
+        let (sink, checks) = (&mut *self.sink, &mut self.checks);
+        schedule::run(tasks, |_, answer, tape| {
+            let Some(answer) = answer else { return };
+            sink.event(&Event::Checking(&answer.check.label));
+            tape.replay(sink);
+            sink.event(&Event::Answered(&answer.check));
+            // A later installation's answer replaces an earlier one's.
+            checks.retain(|check: &Check| check.id != answer.check.id);
+            checks.push(answer.check.clone());
+            answers.push(answer);
+        });
+        self.host.runner.interrupt.check()?;
+        Ok(answers)
+    }
+
+    /// CUDA: the installation that was asked about, whatever the answers.
+    fn cuda(&mut self, compiler: &Compiler) -> Result<Option<Installation>, Error> {
+        match &self.request.cuda.value {
+            Want::No => Ok(None),
+            Want::Empty => Err(unmet::empty("--with-cuda")),
+            Want::At(location) => {
+                let (root, kind) = search::cuda_root(location, self, compiler)?;
+                let identity = &compiler.identity;
+                let layout = Layout::cuda(&root, &compiler.machine, &identity.target);
+                let found_by = unmet::option(&self.request.cuda, "--with-cuda");
+                self.cuda_at(layout, kind, found_by, compiler).map(Some)
+            }
+            Want::Yes | Want::Guess => search::cuda(self, compiler).map(Some),
+        }
+    }
+
+    /// Puts all questions about CUDA to one installation.
+    fn cuda_at(
+        &mut self,
+        layout: Layout,
+        kind: ToolkitKind,
+        found_by: String,
+        compiler: &Compiler,
+    ) -> Result<Installation, Error> {
+        let ground = self.ground(layout, compiler);
+        let probes: Vec<&'static Probe> = PROBES.iter().filter(|probe| is_cuda(probe)).collect();
+        let answers = self.ask(&questions(&probes, &ground, compiler, self.host))?;
+        Ok(Installation { layout: ground.layout, kind, found_by, answers })
+    }
+
+    /// The system's questions, and gdrcopy's beside them.
+    fn system_and_gdrcopy(&mut self, compiler: &Compiler, found: &mut Found) -> Result<(), Error> {
+        let gdrcopy = match &self.request.gdrcopy.value {
+            Want::No => None,
+            Want::Empty => return Err(unmet::empty("--with-gdrcopy")),
+            _ => Some(search::gdrcopy(self, compiler)?),
+        };
+        let of = |start: &'static str| -> Vec<&'static Probe> {
+            PROBES.iter().filter(|probe| probe.id.starts_with(start)).collect()
+        };
+        let bare = self.ground(Layout::default(), compiler);
+        let mut tasks = questions(&of("system."), &bare, compiler, self.host);
+        let count = tasks.len();
+        let ground = gdrcopy.as_ref().map(|tree| self.ground(tree.layout.clone(), compiler));
+        if let Some(ground) = &ground {
+            let more = questions(&of("gdrcopy."), ground, compiler, self.host);
+            tasks.extend(more.into_iter().map(|question| Question {
+                needs: question.needs.iter().map(|need| need + count).collect(),
+                ..question
+            }));
+        }
+        let answers = self.ask(&tasks)?;
+        let (system, rest): (Vec<_>, Vec<_>) =
+            answers.into_iter().partition(|answer| answer.check.id.starts_with("system."));
+        found.system = system;
+        found.gdrcopy = gdrcopy.map(|tree| Installation { answers: rest, ..tree });
+        Ok(())
+    }
+
+    /// What the headers say of themselves: one preprocessor run over all.
+    fn versions(&mut self, compiler: &Compiler, found: &mut Found) -> Result<(), Error> {
+        let any = |installation: &Option<Installation>, id: &str| {
+            installation.as_ref().is_some_and(|installation| installation.yes(id))
+        };
+        let wanted = any(&found.cuda, CUDA_NEEDS[0])
+            || any(&found.cuda, CUDA_NEEDS[1])
+            || any(&found.gdrcopy, GDRCOPY_NEEDS[0]);
+        if !wanted {
+            return Ok(());
+        }
+        let mut flags = Vec::new();
+        for installation in [&found.cuda, &found.gdrcopy].into_iter().flatten() {
+            flags.extend(installation.layout.cppflags());
+        }
+        flags.extend(self.user.cflags.iter().chain(&self.user.cppflags).cloned());
+        let label = "which versions the headers name";
+        self.sink.event(&Event::Checking(label));
+        found.headers = read_versions(compiler, self.host, self.sink, &flags);
+        self.host.runner.interrupt.check()?;
+        let text = found.headers.text().unwrap_or_else(|| "none".to_owned());
+        self.own("tool.versions", label, true, Some(text));
+        Ok(())
+    }
+
+    /// Tells what deserves a word: a guess that came to nothing, versions that
+    /// disagree, a stub.
+    fn tell(&mut self, found: &Found) {
+        for (kind, code, text, hint) in conclude::remarks(self.request, found) {
+            self.say(kind, code, text, hint);
+        }
+    }
+}
+
+/// Whether a probe asks about CUDA, its levels included.
+fn is_cuda(probe: &Probe) -> bool {
+    ["cuda.", "nvml.", "level."].iter().any(|start| probe.id.starts_with(start))
+}
+
+/// One preprocessor run that reads every version macro.
+fn read_versions(
+    compiler: &Compiler,
+    host: &Host,
+    sink: &mut dyn Sink,
+    flags: &[String],
+) -> HeaderVersions {
+    let row = probe("versions");
+    let source = Source { name: row.file, text: row.text };
+    // A header that stops the preprocessor leaves the others' lines.
+    let trial = compiler.preprocess_marked(host, sink, &source, flags, versions::MARK);
+    HeaderVersions::parse(&trial.completed.stdout)
+}

@@ -1,0 +1,354 @@
+//! Puts one question: runs its probe, and turns what happened into an answer
+//! with evidence.
+
+use camino::Utf8PathBuf;
+
+use super::{ground::Ground, hints};
+use crate::{
+    discover::{
+        layout::versioned_names,
+        library::{classify, taken},
+        source::same_dir,
+    },
+    engine::schedule::{Tape, Task},
+    host::Host,
+    model::{Attempt, Check, CudaVersion, Evidence, Outcome, ToolIdentity, Verdict},
+    probe::{
+        Compiler, Source, Trial,
+        catalog::{Probe, Stage},
+        nvcc,
+    },
+    ui::Sink,
+};
+
+/// Libraries that come with the driver: a toolkit has stubs of them at most,
+/// so the system's own are as good.
+const DRIVER_LIBRARIES: [&str; 2] = ["cuda", "nvidia-ml"];
+
+/// An answer, and what it shows besides.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    /// The question with its answer.
+    pub(super) check: Check,
+    /// The compiler said yes, but to something outside the installation.
+    pub(super) elsewhere: bool,
+    /// The file that the linker took.
+    pub(super) library: Option<Utf8PathBuf>,
+    /// The nvcc that works.
+    pub(super) nvcc: Option<ToolIdentity>,
+    /// The release that an nvcc says it is of, whether it works or not.
+    pub(super) nvcc_release: Option<CudaVersion>,
+    /// An nvcc exits with 0 and does nothing.
+    pub(super) idle_nvcc: bool,
+    /// The compiler warned, and only we kept that from being an error.
+    pub(super) warned: bool,
+}
+
+/// One question on its ground.
+pub(super) struct Question<'a> {
+    pub(super) probe: &'static Probe,
+    pub(super) ground: &'a Ground,
+    pub(super) compiler: &'a Compiler,
+    pub(super) host: &'a Host,
+    pub(super) needs: Vec<usize>,
+}
+
+impl Task for Question<'_> {
+    type Answer = Answer;
+
+    fn needs(&self) -> &[usize] {
+        &self.needs
+    }
+
+    fn run(&self, tape: &mut Tape) -> Answer {
+        self.put(tape)
+    }
+
+    fn is_yes(answer: &Answer) -> bool {
+        answer.check.verdict.is_yes()
+    }
+}
+
+/// The questions of a plan; needs outside the plan were settled before.
+pub(super) fn questions<'a>(
+    probes: &[&'static Probe],
+    ground: &'a Ground,
+    compiler: &'a Compiler,
+    host: &'a Host,
+) -> Vec<Question<'a>> {
+    let number = |id: &str| probes.iter().position(|probe| probe.id == id);
+    probes
+        .iter()
+        .map(|&probe| Question {
+            probe,
+            ground,
+            compiler,
+            host,
+            needs: probe.needs.iter().filter_map(|id| number(id)).collect(),
+        })
+        .collect()
+}
+
+impl Question<'_> {
+    /// Puts it.
+    pub(super) fn put(&self, sink: &mut dyn Sink) -> Answer {
+        match self.probe.stage {
+            Stage::Header(name) => self.header(name, sink),
+            Stage::Link(libraries) => self.link(libraries, sink),
+            Stage::Nvcc => self.nvcc(sink),
+            Stage::Check | Stage::Preprocess | Stage::Control => self.declaration(sink),
+        }
+    }
+
+    fn source(&self) -> Source<'static> {
+        Source { name: self.probe.file, text: self.probe.text }
+    }
+
+    fn header(&self, name: &str, sink: &mut dyn Sink) -> Answer {
+        let flags = self.ground.cflags();
+        let trial = self.compiler.compile(self.host, sink, &self.source(), &flags);
+        let layout = &self.ground.layout;
+        let place = layout.header(name);
+        let scoped = layout.root.is_some();
+        let mut attempt = tried(format!("compile `#include <{name}>`"), &trial);
+        attempt.place.clone_from(&place);
+        let mut elsewhere = false;
+        match (&place, &layout.root) {
+            (None, Some(root)) if trial.ok => {
+                elsewhere = true;
+                attempt.outcome = Outcome::Rejected;
+                attempt.meaning = Some(format!(
+                    "The compiler finds a {name} elsewhere, but `{root}` has none: parts of one \
+                     installation are used together."
+                ));
+            }
+            _ if trial.ok => {}
+            (Some(path), _) => {
+                attempt.outcome = Outcome::Rejected;
+                attempt.meaning = Some(format!("`{path}` is there, but does not compile."));
+            }
+            (None, _) => {
+                attempt.outcome = Outcome::Absent;
+                attempt.meaning = Some(if scoped {
+                    format!("There is no {name} in the installation.")
+                } else {
+                    format!("The compiler finds no {name} by itself.")
+                });
+            }
+        }
+        let yes = trial.ok && !elsewhere;
+        let mut attempts = vec![attempt];
+        if !yes && place.is_none() {
+            attempts.extend(layout.looked_for_headers.iter().map(|dir| absent(dir.join(name))));
+        }
+        Answer { elsewhere, ..self.answer(&trial, yes, attempts) }
+    }
+
+    fn link(&self, libraries: &[&str], sink: &mut dyn Sink) -> Answer {
+        let ground = self.ground;
+        let name = libraries.first().copied().unwrap_or_default();
+        let trial = self.compiler.link(
+            self.host,
+            sink,
+            &self.source(),
+            &ground.cflags(),
+            &ground.ldflags(),
+            &ground.libs(libraries),
+        );
+        let library = taken(&trial.completed.stdout, name);
+        let mut attempt = tried(format!("link `{}` with -l{name}", self.symbol()), &trial);
+        attempt.place.clone_from(&library);
+        let outside = trial.ok && !DRIVER_LIBRARIES.contains(&name) && self.is_outside(&library);
+        let mut attempts = Vec::new();
+        if outside {
+            attempt.outcome = Outcome::Rejected;
+            attempt.meaning = Some(
+                "The linker takes it from elsewhere: parts of one installation are used together."
+                    .to_owned(),
+            );
+        } else if !trial.ok {
+            attempts = self.why_not(name, &mut attempt);
+        }
+        attempts.insert(0, attempt);
+        let mut answer = self.answer(&trial, trial.ok && !outside, attempts);
+        let stub = |path: &Utf8PathBuf| path.components().any(|part| part.as_str() == "stubs");
+        if answer.check.verdict.is_yes() && library.as_ref().is_some_and(stub) {
+            answer.check.detail = Some("stub".to_owned());
+        }
+        Answer { elsewhere: outside, library, ..answer }
+    }
+
+    /// The symbol that a link question is about, as its label says it.
+    fn symbol(&self) -> &'static str {
+        self.probe.label.split(' ').nth(1).unwrap_or_default()
+    }
+
+    /// Whether the linker took a file that is not the installation's.
+    fn is_outside(&self, library: &Option<Utf8PathBuf>) -> bool {
+        let layout = &self.ground.layout;
+        let dirs = layout.link_dirs();
+        let parent = library.as_ref().and_then(|path| path.parent());
+        match parent {
+            _ if layout.looked_for_libraries.is_empty() => false,
+            Some(parent) => !dirs.iter().any(|dir| same_dir(dir, parent)),
+            // The linker does not say: then what lies there decides.
+            None => dirs.is_empty(),
+        }
+    }
+
+    /// Says in the attempt why a link failed, and returns what was looked at.
+    fn why_not(&self, name: &str, attempt: &mut Attempt) -> Vec<Attempt> {
+        let layout = &self.ground.layout;
+        let looked = &layout.looked_for_libraries;
+        let files = [format!("lib{name}.so"), format!("lib{name}.a")];
+        let there = files.iter().find_map(|file| layout.library(file));
+        let dangling = looked
+            .iter()
+            .map(|dir| dir.join(&files[0]))
+            .find(|path| path.is_symlink() && !path.exists());
+        if let Some(path) = there.or(dangling) {
+            let class = classify(&path, &self.compiler.machine);
+            let said = attempt.said.clone().unwrap_or_default();
+            attempt.outcome = Outcome::Rejected;
+            attempt.meaning = Some(match class.trouble() {
+                Some(trouble) => format!("`{path}` {trouble}."),
+                None if said.contains("undefined") => {
+                    format!("`{path}` has no function `{}`.", self.symbol())
+                }
+                None => format!("`{path}` is there, but cannot be linked with."),
+            });
+            attempt.place = Some(path);
+            return Vec::new();
+        }
+        attempt.outcome = Outcome::Absent;
+        let versioned = versioned_names(looked, name);
+        attempt.meaning = Some(match versioned.first() {
+            Some(path) => format!(
+                "Only `{path}` is there: the link `lib{name}.so`, which development packages \
+                 bring, is missing."
+            ),
+            None if looked.is_empty() => format!("The linker finds no lib{name} by itself."),
+            None => format!("There is no lib{name} in the installation."),
+        });
+        looked.iter().map(|dir| absent(dir.join(&files[0]))).collect()
+    }
+
+    fn declaration(&self, sink: &mut dyn Sink) -> Answer {
+        let flags = self.ground.cflags();
+        let trial = self.compiler.check_syntax(self.host, sink, &self.source(), &flags);
+        let mut attempt = tried(format!("compile probes/{}", self.probe.file), &trial);
+        if !trial.ok {
+            attempt.outcome = Outcome::Rejected;
+            attempt.meaning = Some("The headers do not have what the probe uses.".to_owned());
+        }
+        let warned = trial.ok
+            && trial.completed.stderr.contains("warning:")
+            && flags.iter().any(|flag| flag == "-Werror");
+        Answer { warned, ..self.answer(&trial, trial.ok, vec![attempt]) }
+    }
+
+    fn nvcc(&self, sink: &mut dyn Sink) -> Answer {
+        let mut attempts = Vec::new();
+        let mut release = None;
+        let mut idle_nvcc = false;
+        for command in &self.ground.nvcc {
+            let Ok(dir) = self.compiler.scratch_dir() else { break };
+            let flags = self.ground.nvcc_flags();
+            let setting = nvcc::Setting {
+                dir: &dir,
+                cwd: &self.host.cwd,
+                flags: &flags,
+                time_limit: self.compiler.time_limit().max(crate::host::process::TIME_LIMIT),
+            };
+            let mut answer = nvcc::ask(command, &self.source(), &setting, self.host, sink);
+            attempts.append(&mut answer.attempts);
+            release = release.or(answer.release);
+            idle_nvcc |= answer.idle;
+            if let Some(identity) = answer.identity {
+                let mut check = self.check(Verdict::Yes, attempts);
+                check.detail = Some(command.join(" "));
+                check.detail_is_answer = true;
+                let nvcc = Some(identity);
+                return Answer { nvcc, nvcc_release: release, ..plain(check) };
+            }
+        }
+        if attempts.is_empty() {
+            let place = self.ground.layout.root.as_ref().map(|root| root.join("bin/nvcc"));
+            attempts.push(Attempt {
+                what: "look for nvcc".to_owned(),
+                place,
+                command: None,
+                said: None,
+                outcome: Outcome::Absent,
+                meaning: Some("There is no nvcc that may be executed.".to_owned()),
+            });
+        }
+        Answer { nvcc_release: release, idle_nvcc, ..plain(self.check(Verdict::No, attempts)) }
+    }
+
+    fn check(&self, verdict: Verdict, attempts: Vec<Attempt>) -> Check {
+        let hint = (verdict == Verdict::No).then(|| hints::for_probe(self.probe.id)).flatten();
+        Check {
+            id: self.probe.id.to_owned(),
+            label: self.probe.label.to_owned(),
+            family: self.probe.family,
+            component: self.probe.component,
+            verdict,
+            detail: None,
+            detail_is_answer: false,
+            evidence: Evidence { attempts, hint: hint.map(str::to_owned) },
+            cached: false,
+        }
+    }
+
+    /// The answer to a compiler run; a fault of the compiler is never a "no".
+    fn answer(&self, trial: &Trial, yes: bool, mut attempts: Vec<Attempt>) -> Answer {
+        if let Some(fault) = trial.fault() {
+            if let Some(first) = attempts.first_mut() {
+                first.outcome = Outcome::Failed;
+                first.meaning = Some(format!("Nothing was learnt: {fault}."));
+            }
+            let mut check = self.check(Verdict::Broken, attempts);
+            check.detail = Some(fault);
+            return plain(check);
+        }
+        plain(self.check(if yes { Verdict::Yes } else { Verdict::No }, attempts))
+    }
+}
+
+/// An answer that shows nothing besides.
+fn plain(check: Check) -> Answer {
+    Answer {
+        check,
+        elsewhere: false,
+        library: None,
+        nvcc: None,
+        nvcc_release: None,
+        idle_nvcc: false,
+        warned: false,
+    }
+}
+
+/// What a compiler run says about itself.
+fn tried(what: String, trial: &Trial) -> Attempt {
+    Attempt {
+        what,
+        place: None,
+        command: Some(trial.command()),
+        said: if trial.ok { None } else { trial.first_error_line() },
+        outcome: if trial.ok { Outcome::Satisfied } else { Outcome::Rejected },
+        meaning: None,
+    }
+}
+
+/// A file that was looked for and is not there.
+fn absent(place: Utf8PathBuf) -> Attempt {
+    Attempt {
+        what: "look for the file".to_owned(),
+        place: Some(place),
+        command: None,
+        said: None,
+        outcome: Outcome::Absent,
+        meaning: None,
+    }
+}

@@ -1,0 +1,454 @@
+//! The report that follows from what was found out.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Run, differences,
+    found::{CUDA_NEEDS, Found, GDRCOPY_NEEDS, Installation},
+    ground::User,
+    versions::{disagreements, of_library},
+};
+use crate::{
+    engine::{
+        Outcome,
+        answers::{DEFINES, Draft},
+    },
+    error::Error,
+    model::{
+        Answers, Component, CudaVersion, Evidence, FEATURES, Feature, FeatureAnswer, FeatureId,
+        Finding, GdrCopyTree, Install, Message, MessageKind, Mode, Module, Report, SCHEMA_VERSION,
+        Tool, Toolkit, ToolkitKind, Verdict, Versions,
+    },
+    probe::catalog::{PROBES, Probe},
+    request::{Request, Variable, Want},
+    ui::Event,
+};
+
+/// A remark: how grave, its code, the text, what to do.
+pub(super) type Remark = (MessageKind, &'static str, String, Option<String>);
+
+/// The end of a run.
+pub(super) fn outcome(mut run: Run<'_>, found: &Found, error: Option<Error>) -> Outcome {
+    let differences = match run.compiler.clone() {
+        Some(compiler) => differences::all(&mut run, &compiler, found),
+        None => Vec::new(),
+    };
+    if let Some(error) = &error {
+        run.messages.push(Message {
+            kind: MessageKind::Error,
+            code: error.code.row().name.to_owned(),
+            text: error.what.clone(),
+            hint: error.hints.first().cloned(),
+        });
+    }
+    for difference in &differences {
+        run.sink.event(&Event::Decided(&format!("{}: {}", difference.quirk, difference.text)));
+    }
+    let request = run.request;
+    let machine = run.compiler.as_ref().map_or("", |compiler| compiler.machine.as_str());
+    let bistro = found.bistro_possible(machine) && request.bistro;
+    let features = features(found, bistro);
+    let answers = match &run.compiler {
+        Some(compiler) => answers(request, &run.user, &compiler.command, found, bistro),
+        None => Draft::default().finish(),
+    };
+    let report = Report {
+        schema_version: SCHEMA_VERSION,
+        tool: Tool {
+            name: "ucx-configure".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+        mode: Mode::Strict,
+        command_line: request.command_line.clone(),
+        ok: error.is_none(),
+        install: Install { dirs: request.install_dirs.clone() },
+        compiler: run.compiler.as_ref().map(|compiler| compiler.identity.clone()),
+        nvcc: found
+            .cuda
+            .as_ref()
+            .filter(|_| found.nvcc_on())
+            .and_then(|cuda| cuda.answer("cuda.nvcc").and_then(|answer| answer.nvcc.clone())),
+        toolkit: found.cuda.as_ref().filter(|_| found.cuda_on()).map(|cuda| toolkit(cuda, found)),
+        gdrcopy: found.gdrcopy.as_ref().filter(|_| found.gdrcopy_on()).map(|it| tree(it, found)),
+        components: Component::ALL.iter().map(|&part| finding(part, request, found)).collect(),
+        cfg: cfg(&features, found),
+        features,
+        modules: modules(found),
+        iodemo_cuda: request.iodemo_cuda && found.cuda_on(),
+        answers,
+        checks: run.checks,
+        messages: run.messages,
+        differences,
+    };
+    Outcome { report, error }
+}
+
+/// What is to be said about the whole.
+pub(super) fn remarks(request: &Request, found: &Found) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let note = |code, text| (MessageKind::Note, code, text, None);
+    let warning = |code, text| (MessageKind::Warning, code, text, None);
+    if let (Want::Guess, Some(cuda)) = (&request.cuda.value, &found.cuda)
+        && let Some(missing) = cuda.first_missing(&CUDA_NEEDS)
+    {
+        let text = format!("CUDA not found: {}", why_not(missing));
+        remarks.push((MessageKind::Warning, "W0305", text, missing.evidence.hint.clone()));
+    }
+    if let (Want::Guess, Some(tree)) = (&request.gdrcopy.value, &found.gdrcopy) {
+        if let Some(missing) = tree.first_missing(&GDRCOPY_NEEDS) {
+            remarks.push(note("N0306", format!("gdrcopy not found: {}", why_not(missing))));
+        } else if !found.cuda_on() {
+            let text = "gdrcopy is there, but it is of no use without CUDA".to_owned();
+            remarks.push(note("N0306", text));
+        }
+    }
+    if let Some(cuda) = found.cuda.as_ref().filter(|_| found.cuda_on()) {
+        let versions = versions(cuda, found);
+        remarks.extend(disagreements(&versions).into_iter().map(|text| warning("W0301", text)));
+        remarks.extend(level_remarks(found).into_iter().map(|text| warning("W0302", text)));
+        if cuda.kind == ToolkitKind::Stub {
+            let text = "CUDA is a stub toolkit: enough to build with, nothing to run on".to_owned();
+            remarks.push(note("N0307", text));
+        }
+        for id in ["cuda.library.cuda", "nvml.library.nvidia_ml"] {
+            if let Some(text) = foreign_driver(cuda, id) {
+                remarks.push(note("N0308", text));
+            }
+        }
+    }
+    if found.gdrcopy_on() && found.gdrcopy.as_ref().is_some_and(|it| it.kind == ToolkitKind::Stub) {
+        let text = "gdrcopy is a stub: enough to build with, nothing to run on".to_owned();
+        remarks.push(note("N0307", text));
+    }
+    if !request.variable(Variable::Nvcc).is_empty()
+        && let Some(answer) = found.cuda.as_ref().and_then(|cuda| cuda.answer("cuda.nvcc"))
+        && !answer.check.verdict.is_yes()
+    {
+        let text = format!("NVCC is set, but cannot be used: {}", why_not(&answer.check));
+        remarks.push((MessageKind::Warning, "W0309", text, answer.check.evidence.hint.clone()));
+    }
+    remarks
+}
+
+/// A driver library that the system has and the toolkit has not.
+fn foreign_driver(cuda: &Installation, id: &str) -> Option<String> {
+    let library = cuda.library(id)?;
+    let root = cuda.layout.root.as_ref()?;
+    let file = library.file_name()?;
+    (cuda.layout.library(file).is_none())
+        .then(|| format!("`{library}` is linked with, since `{root}` has no {file}"))
+}
+
+/// Why a check is not a yes, in half a sentence.
+fn why_not(check: &crate::model::Check) -> String {
+    let failure = check.evidence.first_failure();
+    let meaning = failure.and_then(|attempt| attempt.meaning.as_deref());
+    match meaning.and_then(|text| text.strip_suffix('.')) {
+        Some(text) => lower_first(text),
+        None => format!("the answer to \"checking {}\" is {}", check.label, check.verdict.word()),
+    }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Levels whose code and version macro disagree.
+fn level_remarks(found: &Found) -> Vec<String> {
+    let asked = PROBES.iter().filter(|probe| probe.id.starts_with("level."));
+    asked
+        .filter_map(|probe| {
+            let feature = probe.feature?.row();
+            let by_version = by_version(feature, found)?;
+            let since = feature.since?;
+            let (macro_name, version) = level_macro(feature, found)?;
+            match found.verdict(probe.id) {
+                Verdict::Yes if !by_version => Some(format!(
+                    "{macro_name} says {version}, but what came with {since} is there: {}",
+                    lower_first(feature.doc.trim_end_matches('.'))
+                )),
+                Verdict::No if by_version => Some(format!(
+                    "{macro_name} says {version}, but what came with {since} is missing: {}",
+                    lower_first(feature.doc.trim_end_matches('.'))
+                )),
+                _ => None,
+            }
+        })
+        .collect()
+}
+
+/// The macro that guards a level in UCX's sources, and its value.
+fn level_macro(feature: &Feature, found: &Found) -> Option<(&'static str, CudaVersion)> {
+    match feature.id {
+        FeatureId::Cudart11_2 => Some(("CUDART_VERSION", found.headers.cudart?)),
+        _ => Some(("CUDA_VERSION", found.headers.cuda?)),
+    }
+}
+
+/// What a version guard alone says.
+fn by_version(feature: &Feature, found: &Found) -> Option<bool> {
+    let is_level = PROBES
+        .iter()
+        .any(|probe| probe.feature == Some(feature.id) && probe.id.starts_with("level."));
+    let since = feature.since.filter(|_| is_level)?;
+    level_macro(feature, found).map(|(_, version)| version >= since)
+}
+
+fn features(found: &Found, bistro: bool) -> Vec<FeatureAnswer> {
+    let verdict = |feature: &Feature| match feature.id {
+        FeatureId::GdrCopy => match &found.gdrcopy {
+            None => Verdict::Skipped,
+            Some(_) if found.gdrcopy_there() => Verdict::Yes,
+            Some(_) => Verdict::No,
+        },
+        FeatureId::BistroHooks if bistro => Verdict::Yes,
+        FeatureId::BistroHooks if found.system.is_empty() => Verdict::Skipped,
+        FeatureId::BistroHooks => Verdict::No,
+        id => {
+            let probe = PROBES.iter().find(|probe: &&Probe| probe.feature == Some(id));
+            probe.map_or(Verdict::Skipped, |probe| found.verdict(probe.id))
+        }
+    };
+    FEATURES
+        .iter()
+        .map(|feature| FeatureAnswer {
+            id: feature.id,
+            verdict: verdict(feature),
+            by_version: by_version(feature, found),
+        })
+        .collect()
+}
+
+/// The cfg flags: a feature counts where what it is part of is built.
+fn cfg(features: &[FeatureAnswer], found: &Found) -> BTreeMap<String, bool> {
+    features
+        .iter()
+        .map(|answer| {
+            let row = answer.id.row();
+            let built = match answer.id {
+                FeatureId::GdrCopy | FeatureId::GdrCopyToMapping | FeatureId::GdrPinBufferV2 => {
+                    found.gdrcopy_on()
+                }
+                _ => found.cuda_on(),
+            };
+            (row.cfg.to_owned(), built && answer.verdict.is_yes())
+        })
+        .collect()
+}
+
+fn modules(found: &Found) -> Vec<Module> {
+    Module::ALL
+        .into_iter()
+        .filter(|module| match module {
+            Module::UctCudaGdrcopy => found.gdrcopy_on(),
+            Module::UcmCuda | Module::UctCuda | Module::PerftestCuda => found.cuda_on(),
+        })
+        .collect()
+}
+
+/// The questions of a component, those that decide first.
+fn questions_of(component: Component) -> &'static [&'static str] {
+    match component {
+        Component::CudaDriver => &["cuda.header.cuda_h", "cuda.library.cuda"],
+        Component::CudaRuntime => &["cuda.header.cuda_runtime_h", "cuda.library.cudart"],
+        Component::Nvml => &["nvml.header.nvml_h", "nvml.library.nvidia_ml"],
+        Component::Nvcc => &["cuda.nvcc"],
+        Component::CudaRuntimeStatic => &["cuda.library.cudart_static"],
+        Component::GdrCopy => &GDRCOPY_NEEDS,
+    }
+}
+
+fn finding(component: Component, request: &Request, found: &Found) -> Finding {
+    let (installation, off) = match component {
+        Component::GdrCopy => (&found.gdrcopy, matches!(request.gdrcopy.value, Want::No)),
+        _ => (&found.cuda, matches!(request.cuda.value, Want::No)),
+    };
+    let ids = questions_of(component);
+    let bare =
+        |verdict, why: String| Finding { component, verdict, why, evidence: Evidence::default() };
+    let Some(installation) = installation else {
+        return bare(
+            Verdict::Skipped,
+            if off { "It is switched off." } else { "It was not looked for." }.to_owned(),
+        );
+    };
+    if let Some(check) = installation.first_missing(ids) {
+        let failure = check.evidence.first_failure();
+        let meaning = failure.and_then(|attempt| attempt.meaning.clone());
+        return Finding {
+            component,
+            verdict: check.verdict,
+            why: meaning.unwrap_or_else(|| why_not(check)),
+            evidence: check.evidence.clone(),
+        };
+    }
+    if !installation.meets(ids) {
+        let why = "It was not looked for: what it stands on is missing.".to_owned();
+        return bare(Verdict::Skipped, why);
+    }
+    if component == Component::GdrCopy && !found.cuda_on() {
+        let why = "gdrcopy is there, but it is of no use without CUDA.".to_owned();
+        return bare(Verdict::No, why);
+    }
+    let mut places: Vec<String> = Vec::new();
+    let mut evidence = Evidence::default();
+    for answer in ids.iter().filter_map(|id| installation.answer(id)) {
+        evidence.attempts.extend(answer.check.evidence.attempts.iter().cloned());
+        let attempts = answer.check.evidence.attempts.iter();
+        places.extend(
+            attempts.filter_map(|attempt| attempt.place.as_ref()).map(|path| format!("`{path}`")),
+        );
+    }
+    places.dedup();
+    let why = if places.is_empty() {
+        "The compiler finds it by itself.".to_owned()
+    } else {
+        places.join(", ")
+    };
+    Finding { component, verdict: Verdict::Yes, why, evidence }
+}
+
+/// The versions of a toolkit's parts.
+fn versions(cuda: &Installation, found: &Found) -> Versions {
+    Versions {
+        cuda_h: found.headers.cuda,
+        cudart_h: found.headers.cudart,
+        cudart_library: cuda.library("cuda.library.cudart").and_then(|path| of_library(path)),
+        nvml_h: found.headers.nvml.map(|version| version.to_string()),
+        nvcc: cuda.answer("cuda.nvcc").and_then(|answer| answer.nvcc_release),
+    }
+}
+
+fn toolkit(cuda: &Installation, found: &Found) -> Toolkit {
+    Toolkit {
+        root: cuda.layout.root.clone(),
+        kind: cuda.kind,
+        found_by: cuda.found_by.clone(),
+        include_dirs: cuda.layout.include_dirs.clone(),
+        library_dirs: cuda.layout.library_dirs.clone(),
+        stub_dirs: cuda.layout.stub_dirs.clone(),
+        versions: versions(cuda, found),
+    }
+}
+
+fn tree(gdrcopy: &Installation, found: &Found) -> GdrCopyTree {
+    GdrCopyTree {
+        root: gdrcopy.layout.root.clone(),
+        kind: gdrcopy.kind,
+        found_by: gdrcopy.found_by.clone(),
+        include_dirs: gdrcopy.layout.include_dirs.clone(),
+        library_dirs: gdrcopy.layout.library_dirs.clone(),
+        version: found.headers.gdrcopy,
+    }
+}
+
+/// What outputs are rendered from. On a "no", nothing of CUDA stays set.
+fn answers(
+    request: &Request,
+    user: &User,
+    command: &[String],
+    found: &Found,
+    bistro: bool,
+) -> Answers {
+    let mut draft = Draft::default();
+    let cuda = found.cuda.as_ref().filter(|_| found.cuda_on());
+    let gdrcopy = found.gdrcopy.as_ref().filter(|_| found.gdrcopy_on());
+    let yes = |installation: Option<&Installation>, id: &str| {
+        installation.is_some_and(|installation| installation.yes(id))
+    };
+    draft.flag("HAVE_CUDA", cuda.is_some());
+    for (name, id) in [
+        ("HAVE_CUDA_H", "cuda.header.cuda_h"),
+        ("HAVE_CUDA_RUNTIME_H", "cuda.header.cuda_runtime_h"),
+        ("HAVE_NVML_H", "nvml.header.nvml_h"),
+        ("HAVE_CUMEMRETAINALLOCATIONHANDLE", "cuda.symbol.mem_retain_allocation_handle"),
+        ("HAVE_NVML_FABRIC_INFO", "nvml.declaration.gpu_fabric_info"),
+        ("HAVE_CUDA_FABRIC", "cuda.declaration.handle_type_fabric"),
+    ] {
+        draft.flag(name, yes(cuda, id));
+    }
+    for (name, id) in [
+        ("HAVE_DECL_CU_MEM_LOCATION_TYPE_HOST", "cuda.declaration.location_type_host"),
+        ("HAVE_DECL_CU_MEM_HANDLE_TYPE_FABRIC", "cuda.declaration.handle_type_fabric"),
+        ("HAVE_DECL_NVMLDEVICEGETGPUFABRICINFO", "nvml.declaration.gpu_fabric_info"),
+    ] {
+        draft.number(name, yes(cuda, id));
+    }
+    draft.flag("HAVE_GDRAPI_H", yes(gdrcopy, "gdrcopy.header.gdrapi_h"));
+    for (name, id) in [
+        ("HAVE_DECL_GDR_COPY_TO_MAPPING", "gdrcopy.declaration.copy_to_mapping"),
+        ("HAVE_DECL_GDR_PIN_BUFFER_V2", "gdrcopy.declaration.pin_buffer_v2"),
+    ] {
+        draft.number(name, yes(gdrcopy, id));
+    }
+    for (name, _) in DEFINES {
+        if let Some(call) = name.strip_prefix("HAVE_DECL_SYS_") {
+            draft.number(name, found.system_yes(&format!("system.sys_{}", call.to_lowercase())));
+        }
+    }
+    draft.number("UCM_BISTRO_HOOKS", bistro);
+    draft.flag("WITH_IODEMO_CUDA", request.iodemo_cuda && cuda.is_some());
+    module_lists(&mut draft, cuda.is_some(), gdrcopy.is_some());
+    substitutions(&mut draft, request, user, command, found);
+    draft.conditional("HAVE_CUDA", cuda.is_some());
+    draft.conditional("HAVE_CUDA_STATIC", yes(cuda, "cuda.library.cudart_static"));
+    draft.conditional("HAVE_NVCC", found.nvcc_on());
+    draft.conditional("HAVE_GDR_COPY", gdrcopy.is_some());
+    draft.finish()
+}
+
+fn module_lists(draft: &mut Draft, cuda: bool, gdrcopy: bool) {
+    let cuda: &[&str] = if cuda { &["cuda"] } else { &[] };
+    let gdrcopy: &[&str] = if gdrcopy { &["gdrcopy"] } else { &[] };
+    draft.modules("ucm_MODULES", cuda);
+    draft.modules("uct_MODULES", cuda);
+    draft.modules("uct_cuda_MODULES", gdrcopy);
+    draft.modules("ucx_perftest_MODULES", cuda);
+    let all: String =
+        [cuda, gdrcopy, cuda, cuda].concat().iter().flat_map(|name| [":", name]).collect();
+    if !all.is_empty() {
+        draft.words("build_modules", [all]);
+    }
+}
+
+fn substitutions(
+    draft: &mut Draft,
+    request: &Request,
+    user: &User,
+    command: &[String],
+    found: &Found,
+) {
+    draft.words("CC", command.iter().cloned());
+    draft.words("CPPFLAGS", user.cppflags.iter().cloned());
+    draft.words("CFLAGS", user.cflags.iter().cloned());
+    draft.words("LDFLAGS", user.ldflags.iter().cloned());
+    draft.words("LIBS", user.libs.iter().cloned());
+    draft.words("NVCCFLAGS", user.nvccflags.iter().cloned());
+    if let Some(cuda) = found.cuda.as_ref().filter(|_| found.cuda_on()) {
+        draft.words("CUDA_CPPFLAGS", cuda.layout.cppflags());
+        draft.words("CUDA_LDFLAGS", cuda.layout.ldflags());
+        draft.words("CUDA_LIBS", ["-lcuda"]);
+        draft.words("CUDART_LIBS", ["-lcudart"]);
+        draft.words("NVML_LIBS", ["-lnvidia-ml"]);
+        if cuda.yes("cuda.library.cudart_static") {
+            let libraries = ["-lcudart_static", "-lrt", "-ldl", "-lpthread"];
+            draft.words("CUDART_STATIC_LIBS", libraries);
+        }
+        let nvcc = cuda.answer("cuda.nvcc").and_then(|answer| answer.nvcc.as_ref());
+        if let Some(nvcc) = nvcc {
+            draft.words("NVCC", nvcc.command.iter().cloned());
+        }
+    }
+    if let Some(tree) = found.gdrcopy.as_ref().filter(|_| found.gdrcopy_on()) {
+        draft.words("GDR_COPY_CPPFLAGS", tree.layout.cppflags());
+        draft.words("GDR_COPY_LDFLAGS", tree.layout.ldflags());
+        draft.words("GDR_COPY_LIBS", ["-lgdrapi"]);
+    }
+    debug_assert_eq!(request.mode, Mode::Strict);
+}

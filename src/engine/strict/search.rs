@@ -1,0 +1,232 @@
+//! Which installation to ask about: the one that was named, or the first
+//! candidate that meets the needs.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{
+    Run,
+    ask::Question,
+    found::{CUDA_NEEDS, Installation},
+};
+use crate::{
+    discover::{
+        Candidate, Layout, Place, root,
+        source::{CUDA_PLACES, GDRCOPY_PLACES, candidates, remarks},
+    },
+    error::Error,
+    host::{
+        Host,
+        process::{find_program, is_executable},
+    },
+    model::{Attempt, CudaVersion, MessageKind, Outcome, ToolkitKind},
+    probe::{Compiler, catalog::probe},
+    request::{Location, Request, Variable, Want},
+    toolkit::{stub, wheel},
+};
+
+/// The root that a location stands for; stubs and wheels are made.
+pub(super) fn cuda_root(
+    location: &Location<CudaVersion>,
+    run: &mut Run<'_>,
+    compiler: &Compiler,
+) -> Result<(Utf8PathBuf, ToolkitKind), Error> {
+    match location {
+        Location::Dir(typed) => {
+            root::resolve("--with-cuda", typed, run.host).map(|dir| (dir, ToolkitKind::Installed))
+        }
+        Location::Stub(version) => {
+            let into = toolkit_place(run, compiler)?;
+            let dir = stub::materialise(*version, &into, compiler, run.host, run.sink)?;
+            Ok((dir, ToolkitKind::Stub))
+        }
+        Location::Wheel(version) => {
+            let cache = wheel::cache_dir(run.host)?;
+            let release = wheel::release(*version)?;
+            // With nvcc only if somebody fetched it: it is large.
+            let whole = cache.join(wheel::tree_name(release, true));
+            let nvcc = wheel::is_there(release, true, &whole);
+            let dir = wheel::materialise(*version, &cache, nvcc, compiler, run.host, run.sink)?;
+            Ok((dir, ToolkitKind::Wheel))
+        }
+    }
+}
+
+/// Where stubs are made: with the state of the build directory, or
+/// in scratch when nothing may be written.
+fn toolkit_place(run: &Run<'_>, compiler: &Compiler) -> Result<Utf8PathBuf, Error> {
+    match &run.request.state_dir {
+        Some(dir) => Ok(dir.join("toolkit")),
+        None => compiler.scratch_dir(),
+    }
+}
+
+/// The commands that may be nvcc: the one that was named, or the one of the
+/// installation, or PATH's where the compiler finds CUDA by itself. The
+/// current directory is never one of them.
+pub(super) fn nvcc_commands(
+    request: &Request,
+    root: Option<&Utf8Path>,
+    host: &Host,
+) -> Vec<Vec<String>> {
+    let named = request.variable(Variable::Nvcc);
+    if let Some(words) = shlex::split(named).filter(|words| !words.is_empty()) {
+        return vec![words];
+    }
+    let found = match root {
+        Some(root) => Some(root.join("bin/nvcc")).filter(|path| is_executable(path)),
+        None => find_program("nvcc", &host.env.path_dirs()).0,
+    };
+    found.map(|path| vec![vec![path.into_string()]]).unwrap_or_default()
+}
+
+/// Looks for CUDA where the table says, and asks the first candidates that
+/// have a cuda.h until one meets the needs.
+pub(super) fn cuda(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installation, Error> {
+    for text in remarks(CUDA_PLACES, run.host) {
+        run.say(MessageKind::Warning, "W0303", text, None);
+    }
+    let mut first: Option<Installation> = None;
+    for candidate in candidates(CUDA_PLACES, run.host) {
+        let Some(layout) = qualifies(run, compiler, &candidate, "cuda.header.cuda_h") else {
+            continue;
+        };
+        let found_by = candidate.place.to_string();
+        run.decide(&format!("trying {} ({found_by})", place(&layout)));
+        let found = run.cuda_at(layout, ToolkitKind::Installed, found_by, compiler)?;
+        if found.meets(&CUDA_NEEDS) {
+            return Ok(found);
+        }
+        let why = found.first_missing(&CUDA_NEEDS).map(|check| check.label.clone());
+        let text = format!(
+            "{} ({}) cannot be used: the answer to \"checking {}\" is no",
+            found.place(),
+            found.found_by,
+            why.unwrap_or_default()
+        );
+        run.say(MessageKind::Note, "N0304", text, None);
+        first = first.or(Some(found));
+    }
+    match first {
+        // Its answers are put into the report again: they are the ones to tell.
+        Some(found) => {
+            for answer in &found.answers {
+                run.checks.retain(|check| check.id != answer.check.id);
+                run.checks.push(answer.check.clone());
+            }
+            Ok(found)
+        }
+        None => nothing(run, compiler),
+    }
+}
+
+/// Nothing qualified: the question about cuda.h is put to the compiler for the
+/// record, and every place that was looked at goes into its evidence.
+fn nothing(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installation, Error> {
+    let layout = Layout::default();
+    let ground = run.ground(layout.clone(), compiler);
+    let question = Question {
+        probe: probe("cuda.header.cuda_h"),
+        ground: &ground,
+        compiler,
+        host: run.host,
+        needs: Vec::new(),
+    };
+    let mut answers = run.ask(&[question])?;
+    if let Some(answer) = answers.first_mut() {
+        let looked = CUDA_PLACES.iter().filter(|place| **place != Place::Compiler);
+        answer.check.evidence.attempts.extend(looked.map(|place| Attempt {
+            what: format!("look for include/cuda.h: {place}"),
+            place: None,
+            command: None,
+            said: None,
+            outcome: Outcome::Absent,
+            meaning: None,
+        }));
+        run.checks.retain(|check| check.id != answer.check.id);
+        run.checks.push(answer.check.clone());
+    }
+    let kind = ToolkitKind::Installed;
+    let found_by = Place::Compiler.to_string();
+    Ok(Installation { layout, kind, found_by, answers })
+}
+
+/// The layout of a candidate that has the header. The compiler is asked only
+/// when it is its turn.
+fn qualifies(
+    run: &mut Run<'_>,
+    compiler: &Compiler,
+    candidate: &Candidate,
+    header: &str,
+) -> Option<Layout> {
+    let triple = &compiler.identity.target;
+    let layout = match &candidate.root {
+        Some(root) if header.starts_with("cuda.") => Layout::cuda(root, &compiler.machine, triple),
+        Some(root) => Layout::gdrcopy(Some(root), libdir(run).as_deref(), triple),
+        None if header.starts_with("cuda.") => Layout::default(),
+        None => Layout::gdrcopy(None, libdir(run).as_deref(), triple),
+    };
+    let has = match &candidate.root {
+        Some(_) => layout.header(name_of(header)).is_some(),
+        None => compiler_has(run, compiler, header),
+    };
+    has.then_some(layout)
+}
+
+/// The header that a question is about.
+fn name_of(id: &str) -> &'static str {
+    match probe(id).stage {
+        crate::probe::catalog::Stage::Header(name) => name,
+        _ => "",
+    }
+}
+
+/// Whether the compiler finds a header by itself.
+fn compiler_has(run: &mut Run<'_>, compiler: &Compiler, header: &str) -> bool {
+    let ground = run.ground(Layout::default(), compiler);
+    let probe = probe(header);
+    let question = Question { probe, ground: &ground, compiler, host: run.host, needs: Vec::new() };
+    question.put(run.sink).check.verdict.is_yes()
+}
+
+fn place(layout: &Layout) -> String {
+    layout.root.as_ref().map_or_else(|| Place::Compiler.to_string(), |root| format!("`{root}`"))
+}
+
+/// `--with-gdrcopy-libdir`, absolute.
+fn libdir(run: &Run<'_>) -> Option<Utf8PathBuf> {
+    run.request.gdrcopy_libdir.as_ref().map(|dir| run.host.absolute(&dir.value))
+}
+
+/// The gdrcopy to ask about, not asked yet.
+pub(super) fn gdrcopy(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installation, Error> {
+    let libdir = libdir(run);
+    let triple = compiler.identity.target.clone();
+    let at = |root: &Utf8Path| Layout::gdrcopy(Some(root), libdir.as_deref(), &triple);
+    let (layout, kind, found_by) = match &run.request.gdrcopy.value {
+        Want::At(Location::Dir(typed)) => {
+            let dir = root::resolve("--with-gdrcopy", typed, run.host)?;
+            let found_by = super::unmet::option(&run.request.gdrcopy, "--with-gdrcopy");
+            (at(&dir), ToolkitKind::Installed, found_by)
+        }
+        Want::At(Location::Stub(version)) => {
+            let into = toolkit_place(run, compiler)?;
+            let dir = stub::materialise_gdrcopy(*version, &into, compiler, run.host, run.sink)?;
+            let found_by = super::unmet::option(&run.request.gdrcopy, "--with-gdrcopy");
+            (at(&dir), ToolkitKind::Stub, found_by)
+        }
+        Want::At(Location::Wheel(version)) => {
+            return Err(super::unmet::no_wheel(&version.to_string()));
+        }
+        Want::No | Want::Empty | Want::Guess | Want::Yes => {
+            let header = "gdrcopy.header.gdrapi_h";
+            let found = candidates(GDRCOPY_PLACES, run.host).into_iter().find_map(|candidate| {
+                Some((qualifies(run, compiler, &candidate, header)?, candidate.place))
+            });
+            let (layout, place) = found.unwrap_or_else(|| {
+                (Layout::gdrcopy(None, libdir.as_deref(), &triple), Place::Compiler)
+            });
+            (layout, ToolkitKind::Installed, place.to_string())
+        }
+    };
+    Ok(Installation { layout, kind, found_by, answers: Vec::new() })
+}

@@ -1,0 +1,226 @@
+//! nvcc: identified by what it says of itself, and by a dry run; then put to
+//! work on a small kernel with the flags that a build would use.
+//!
+//! A script that exits with 0 is not nvcc, and an nvcc that cannot find its
+//! host compiler is of no use.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::{
+    compiler::Source,
+    diagnostics::{first_error_line, tidy},
+};
+use crate::{
+    error::Error,
+    host::{
+        Host, fs,
+        process::{Completed, Invocation},
+    },
+    model::{Attempt, CudaVersion, Outcome, ToolIdentity},
+    ui::{Event, Sink},
+};
+
+/// What asking nvcc came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NvccAnswer {
+    /// Who it is, if it works.
+    pub identity: Option<ToolIdentity>,
+    /// The release it says it is of.
+    pub release: Option<CudaVersion>,
+    /// It exits with 0 and does nothing of what it was asked.
+    pub idle: bool,
+    /// What was tried.
+    pub attempts: Vec<Attempt>,
+}
+
+/// How nvcc is to be run.
+#[derive(Debug, Clone)]
+pub struct Setting<'a> {
+    /// A directory of one's own.
+    pub dir: &'a Utf8Path,
+    /// The working directory, for relative flags.
+    pub cwd: &'a Utf8Path,
+    /// Flags for the compilation.
+    pub flags: &'a [String],
+    /// How long one run may take.
+    pub time_limit: std::time::Duration,
+}
+
+/// Asks one nvcc: its version, its dry run, a compilation; the first failure
+/// ends it.
+pub fn ask(
+    command: &[String],
+    source: &Source<'_>,
+    setting: &Setting<'_>,
+    host: &Host,
+    sink: &mut dyn Sink,
+) -> NvccAnswer {
+    let mut answer = NvccAnswer::default();
+    let mut bench = Bench { command, source, setting, host, sink };
+    let version = bench.run(vec!["--version".to_owned()], false);
+    let release = release(&version.stdout).filter(|_| version.success());
+    answer.attempts.push(attempt(
+        "ask nvcc for its version",
+        &version,
+        release.is_some(),
+        "It does not say which release of nvcc it is: it is not nvcc.",
+    ));
+    answer.idle = version.success() && release.is_none();
+    let Some((release, full)) = release else { return answer };
+    answer.release = Some(release);
+    if let Err(error) = bench.write() {
+        answer.attempts.push(Attempt {
+            what: "write the source for nvcc".to_owned(),
+            place: None,
+            command: None,
+            said: error.said,
+            outcome: Outcome::Failed,
+            meaning: Some(error.what),
+        });
+        return answer;
+    }
+    if let Some(target) = bench.compile(&mut answer) {
+        answer.identity = Some(ToolIdentity {
+            command: command.to_vec(),
+            kind: "nvcc".to_owned(),
+            version: full,
+            target,
+        });
+    }
+    answer
+}
+
+/// One nvcc at work on one source.
+struct Bench<'a> {
+    command: &'a [String],
+    source: &'a Source<'a>,
+    setting: &'a Setting<'a>,
+    host: &'a Host,
+    sink: &'a mut dyn Sink,
+}
+
+impl Bench<'_> {
+    fn file(&self) -> String {
+        self.source.name.replace('/', "-")
+    }
+
+    fn write(&self) -> Result<(), Error> {
+        let file = self.setting.dir.join(self.file());
+        fs::write_if_changed(&file, self.source.text.as_bytes(), 0o644).map(|_| ())
+    }
+
+    /// Runs it; what is told and kept has no scratch directory in it.
+    fn run(&mut self, args: Vec<String>, with_source: bool) -> Completed {
+        let prefix = format!("{}/", self.setting.dir);
+        let build = |args: Vec<String>| {
+            Invocation::new(self.command.first().cloned().unwrap_or_default())
+                .args(self.command.iter().skip(1).cloned())
+                .args(args)
+                .cwd(self.setting.cwd)
+                .time_limit(self.setting.time_limit)
+        };
+        let plain = args.iter().map(|arg| arg.replace(&prefix, "")).collect();
+        let done = self.host.runner.run(build(args));
+        let done = Completed {
+            invocation: build(plain),
+            stdout: tidy(&done.stdout, &prefix),
+            stderr: tidy(&done.stderr, &prefix),
+            ..done
+        };
+        let file = self.file();
+        let source = with_source.then_some((file.as_str(), self.source.text));
+        self.sink.event(&Event::Ran { completed: &done, source });
+        done
+    }
+
+    /// The dry run, then the compilation; what the dry run calls the target.
+    fn compile(&mut self, answer: &mut NvccAnswer) -> Option<String> {
+        let prefix = format!("{}/", self.setting.dir);
+        let mut compile: Vec<String> =
+            vec!["-c".to_owned(), "-o".to_owned(), format!("{prefix}probe.o")];
+        compile.extend(self.setting.flags.iter().cloned());
+        compile.push(format!("{prefix}{}", self.file()));
+        let mut dry = vec!["--dryrun".to_owned()];
+        dry.extend(compile.iter().cloned());
+        let plan = self.run(dry, true);
+        let plans = plan.success() && is_plan(&plan.stderr, &plan.stdout);
+        answer.attempts.push(attempt(
+            "ask nvcc for its plan (`--dryrun`)",
+            &plan,
+            plans,
+            "It does not say what it would run: it, or a part of it, is missing or is not nvcc.",
+        ));
+        answer.idle = plan.success() && !plans;
+        if !plans {
+            return None;
+        }
+        let done = self.run(compile, true);
+        let there = self.setting.dir.join("probe.o").is_file();
+        let made = done.success() && there;
+        answer.attempts.push(attempt(
+            "compile a kernel",
+            &done,
+            made,
+            "nvcc is there, but it does not compile: see what it said.",
+        ));
+        answer.idle = done.success() && !there;
+        made.then(|| target(&plan.stderr, &plan.stdout))
+    }
+}
+
+fn attempt(what: &str, done: &Completed, good: bool, meaning: &str) -> Attempt {
+    let command = Invocation { cwd: None, ..done.invocation.clone() };
+    let said = first_error_line(&done.stderr).or_else(|| first_error_line(&done.stdout));
+    let ended = match done.success() {
+        true => meaning.to_owned(),
+        false => format!("{meaning} ({})", done.status),
+    };
+    Attempt {
+        what: what.to_owned(),
+        place: Some(Utf8PathBuf::from(&done.invocation.program)),
+        command: Some(command.to_string()),
+        said: if good { None } else { said },
+        outcome: if good { Outcome::Satisfied } else { Outcome::Rejected },
+        meaning: (!good).then_some(ended),
+    }
+}
+
+/// The release and the full version in the text of `nvcc --version`.
+fn release(text: &str) -> Option<(CudaVersion, String)> {
+    // Cuda compilation tools, release 12.5, V12.5.82
+    let line = text.lines().find(|line| line.contains("release "))?;
+    let release = line.split("release ").nth(1)?.split(',').next()?.trim().parse().ok()?;
+    let full = line.rsplit_once(", V").map(|(_, full)| full.trim().to_owned());
+    Some((release, full.unwrap_or_else(|| format!("{release}"))))
+}
+
+/// Whether a dry run's text is one: nvcc marks its lines with `#$ `.
+fn is_plan(stderr: &str, stdout: &str) -> bool {
+    stderr.lines().chain(stdout.lines()).any(|line| line.starts_with("#$ "))
+}
+
+/// The machine that device libraries are taken for, as the dry run names it.
+fn target(stderr: &str, stdout: &str) -> String {
+    // #$ _TARGET_DIR_=targets/x86_64-linux
+    let line = stderr
+        .lines()
+        .chain(stdout.lines())
+        .find_map(|line| line.strip_prefix("#$ _TARGET_SIZE_=").map(|size| format!("{size}-bit")));
+    line.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_nvcc_says() {
+        let text = "nvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2024 NVIDIA Corporation\nBuilt on Thu_Jun__6_02:18:23_PDT_2024\nCuda compilation tools, release 12.5, V12.5.82\nBuild cuda_12.5.r12.5/compiler.34385749_0\n";
+        assert_eq!(release(text), Some((CudaVersion::new(12, 5), "12.5.82".to_owned())));
+        assert_eq!(release(""), None);
+        assert_eq!(release("release notes"), None);
+        assert!(is_plan("#$ _SPACE_= \n#$ _CUDART_=cudart\n", ""));
+        assert!(!is_plan("would do a lot\n", ""));
+        assert_eq!(target("#$ _TARGET_SIZE_=64\n", ""), "64-bit");
+    }
+}
