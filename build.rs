@@ -65,9 +65,6 @@ fn list(text: &mut String, constant: &str, doc: &str, files: &Files) -> Result<(
 fn files(dir: &Path, prefix: &str) -> Result<Files, Box<dyn Error>> {
     let left_out = |name: &str| name.starts_with('.') || LEFT_OUT.contains(&name);
     let mut found = Files::new();
-    if !dir.exists() {
-        return Ok(found);
-    }
     let entries = walkdir::WalkDir::new(dir).into_iter().filter_entry(|entry| {
         entry.depth() == 0 || !entry.file_name().to_str().is_some_and(left_out)
     });

@@ -6,18 +6,22 @@
 //! run left that is no longer wanted.
 
 mod cargo;
+mod demo;
 pub mod elf;
 mod install;
 mod source;
 
+use std::collections::BTreeMap;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
+pub use demo::{Demo, demo};
 pub use source::SOURCE_VARIABLE;
 
 use crate::{
     error::{Code, Error},
     host::{Host, fs},
-    model::{Module, Report},
+    model::{Module, Report, SCHEMA_VERSION, ToolIdentity},
     request::{Bindings, Request},
     ui::{Event, Sink},
 };
@@ -62,34 +66,58 @@ pub fn build_runtime(
     if report.modules.is_empty() {
         return Ok(BuildResult { built: Vec::new(), removed });
     }
+    let wish = Wish {
+        cfg: &report.cfg,
+        modules: &report.modules,
+        compiler: report.compiler.as_ref(),
+        bindings: match request.bindings {
+            Bindings::Kept => None,
+            Bindings::Generate => Some(generate_bindings(report, &state_dir(request))?),
+        },
+    };
+    let made = make(&wish, request, host, sink)?;
+    let built = install::install(&made, &request.build_dir.join(MODULE_DIR), sink)?;
+    Ok(BuildResult { built, removed })
+}
+
+/// What is to be built.
+struct Wish<'a> {
+    cfg: &'a BTreeMap<String, bool>,
+    modules: &'a [Module],
+    compiler: Option<&'a ToolIdentity>,
+    bindings: Option<Utf8PathBuf>,
+}
+
+/// Builds modules and leaves them where cargo puts them.
+fn make(
+    wish: &Wish<'_>,
+    request: &Request,
+    host: &Host,
+    sink: &mut dyn Sink,
+) -> Result<Vec<cargo::Made>, Error> {
     let state = state_dir(request);
     fs::create_dir_all(&state)?;
     let cargo = cargo::find(host)?;
     let source = source::find(&state, host)?;
     sink.event(&Event::Decided(&format!("hook-runtime is built from {source}")));
     let flags = state.join("hook-runtime.json");
-    fs::write_if_changed(&flags, flags_text(report).as_bytes(), 0o644)?;
-    let bindings = match request.bindings {
-        Bindings::Kept => None,
-        Bindings::Generate => Some(generate_bindings(report, &state)?),
-    };
+    fs::write_if_changed(&flags, flags_text(wish.cfg).as_bytes(), 0o644)?;
     let order = cargo::Order {
         cargo: &cargo,
         source: &source,
         target: &state.join("target"),
         flags: &flags,
-        bindings: bindings.as_deref(),
-        modules: &report.modules,
-        bistro: report.cfg.get("bistro_hooks").copied().unwrap_or(false),
+        bindings: wish.bindings.as_deref(),
+        modules: wish.modules,
+        bistro: wish.cfg.get("bistro_hooks").copied().unwrap_or(false),
         offline: request.offline,
-        linker: linker(report, request, host),
-        compiler: report.compiler.as_ref().map(|compiler| compiler.command.join(" ")),
+        linker: wish.compiler.and_then(|compiler| linker(compiler, request, host)),
+        compiler: wish.compiler.map(|compiler| compiler.command.join(" ")),
     };
     sink.event(&Event::Busy("building hook-runtime with cargo"));
     let made = cargo::run(&order, host, sink);
     sink.event(&Event::Idle);
-    let built = install::install(&made?, &request.build_dir.join(MODULE_DIR), sink)?;
-    Ok(BuildResult { built, removed })
+    made
 }
 
 /// Removes the files of modules that are not in `wanted`. Returns what was
@@ -113,16 +141,15 @@ fn state_dir(request: &Request) -> Utf8PathBuf {
 
 /// The part of the report that hook-runtime's build script reads. It is a
 /// file of its own, so that other changes of the report build nothing again.
-fn flags_text(report: &Report) -> String {
-    let value = serde_json::json!({ "schema_version": report.schema_version, "cfg": report.cfg });
+fn flags_text(cfg: &BTreeMap<String, bool>) -> String {
+    let value = serde_json::json!({ "schema_version": SCHEMA_VERSION, "cfg": cfg });
     format!("{value:#}\n")
 }
 
 /// The linker for cargo to use, where its own choice would not do: CC as the
 /// user gave it, or the compiler that was found where there is no `cc`. One
 /// with a wrapper or flags cannot be named as a linker.
-fn linker(report: &Report, request: &Request, host: &Host) -> Option<String> {
-    let compiler = report.compiler.as_ref()?;
+fn linker(compiler: &ToolIdentity, request: &Request, host: &Host) -> Option<String> {
     let [word] = compiler.command.as_slice() else { return None };
     let has_cc = || crate::host::process::find_program("cc", &host.env.path_dirs()).0.is_some();
     let asked = request.is_set(crate::request::Variable::Cc);

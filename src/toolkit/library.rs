@@ -3,7 +3,6 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use rayon::prelude::*;
 
-use super::manifest::LibraryKind;
 use crate::{
     error::{Code, Error},
     host::{
@@ -14,13 +13,24 @@ use crate::{
     ui::{Event, Sink},
 };
 
-/// A library to compile.
+/// What a compiler makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A shared library.
+    Shared,
+    /// An archive.
+    Static,
+    /// A program.
+    Program,
+}
+
+/// A library or a program to compile.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     /// Where it goes.
     pub(crate) output: Utf8PathBuf,
-    /// Shared or static.
-    pub(crate) kind: LibraryKind,
+    /// What it is.
+    pub(crate) kind: Kind,
     /// Where the compiler runs; `sources` are relative to it.
     pub(crate) cwd: Utf8PathBuf,
     /// What it is compiled from.
@@ -85,14 +95,14 @@ fn run(
             .time_limit(compiler.time_limit())
     };
     match job.kind {
-        LibraryKind::Shared => {
+        Kind::Shared | Kind::Program => {
             let invocation = start(&job.output)
-                .arg("-shared")
+                .args((job.kind == Kind::Shared).then_some("-shared"))
                 .args(job.sources.iter().cloned())
                 .args(job.libs.iter().cloned());
             step(name, invocation, host, ran)?;
         }
-        LibraryKind::Static => {
+        Kind::Static => {
             fs::create_dir_all(objects)?;
             let mut members = Vec::new();
             for (index, source) in job.sources.iter().enumerate() {
@@ -123,7 +133,7 @@ fn step(
     let completed = host.runner.run(invocation);
     let error = (!completed.success()).then(|| {
         let said = first_error_line(&completed.stderr).unwrap_or_default();
-        Error::new(Code::CompilerBroken, format!("the library `{library}` cannot be compiled"))
+        Error::new(Code::CompilerBroken, format!("`{library}` cannot be compiled"))
             .command(&completed.invocation)
             .said(said)
             .means(format!("A small C file of our own did not compile: {}.", completed.status))

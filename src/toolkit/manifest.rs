@@ -6,6 +6,7 @@
 
 use serde::Deserialize;
 
+use super::library::Kind;
 use crate::error::{Code, Error};
 
 /// A manifest.
@@ -20,6 +21,11 @@ pub(crate) struct Manifest {
     file: Vec<File>,
     #[serde(default)]
     library: Vec<Library>,
+    /// Programs that are compiled, after the libraries.
+    #[serde(default)]
+    pub(crate) program: Vec<Program>,
+    /// The ways in which some libraries can begin their functions.
+    pub(crate) prologue: Option<Prologue>,
 }
 
 /// Something that exists in several versions.
@@ -38,6 +44,9 @@ pub(crate) struct Package {
 pub(crate) struct Compile {
     /// For every source.
     pub(crate) cflags: Vec<String>,
+    /// Directories with headers, relative to the sources.
+    #[serde(default)]
+    pub(crate) include: Vec<String>,
     /// For a shared library on top.
     pub(crate) shared: Vec<String>,
 }
@@ -74,8 +83,46 @@ pub(crate) struct Library {
     /// Links that point to it.
     #[serde(default)]
     pub(crate) links: Vec<String>,
+    /// Whether the choice of [`Prologue`] is its own.
+    #[serde(default)]
+    pub(crate) prologue: bool,
+    /// Flags for its sources.
+    #[serde(default)]
+    pub(crate) cflags: Vec<String>,
+    /// Flags for the linker.
+    #[serde(default)]
+    pub(crate) ldflags: Vec<String>,
+    /// Libraries that it needs.
+    #[serde(default)]
+    pub(crate) libs: Vec<String>,
     since: Option<String>,
     until: Option<String>,
+}
+
+/// A program that is compiled.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Program {
+    /// Where it goes.
+    pub(crate) path: String,
+    /// What it is compiled from.
+    pub(crate) sources: Vec<String>,
+    /// Libraries that it needs.
+    pub(crate) libs: Vec<String>,
+    /// The first version that it can be compiled for.
+    pub(crate) since: Option<String>,
+}
+
+/// The opening bytes of a library's functions, chosen by a macro.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prologue {
+    /// The macro.
+    pub(crate) define: String,
+    /// Its values.
+    pub(crate) families: Vec<String>,
+    /// The value that is taken otherwise.
+    pub(crate) default: String,
 }
 
 /// How a library is linked to.
@@ -86,6 +133,15 @@ pub(crate) enum LibraryKind {
     Shared,
     /// At link time.
     Static,
+}
+
+impl From<LibraryKind> for Kind {
+    fn from(kind: LibraryKind) -> Self {
+        match kind {
+            LibraryKind::Shared => Self::Shared,
+            LibraryKind::Static => Self::Static,
+        }
+    }
 }
 
 /// A version as two numbers, which order as versions do.
@@ -145,7 +201,7 @@ fn counts(since: Option<&str>, until: Option<&str>, version: Version) -> bool {
 }
 
 /// The numbers of a version; the tests hold the manifests to have two.
-fn numbers(text: &str) -> Version {
+pub(crate) fn numbers(text: &str) -> Version {
     let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }

@@ -9,6 +9,7 @@ pub mod embedded;
 pub mod exports;
 pub(crate) mod library;
 pub(crate) mod manifest;
+pub mod mock;
 mod pip;
 pub(crate) mod place;
 pub mod stub;

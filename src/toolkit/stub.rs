@@ -8,7 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{
     embedded::TOOLKIT,
-    library::{self, Job},
+    library::{self, Job, Kind},
     manifest::{Library, LibraryKind, Manifest, Package, Version},
     place::{self, Sum},
 };
@@ -165,7 +165,7 @@ impl Parts<'_> {
         let bare = |link: &String| Utf8Path::new(link).file_name().map(str::to_owned);
         Job {
             output: tree.join(&row.path),
-            kind: row.kind,
+            kind: Kind::from(row.kind),
             cwd: sources.to_owned(),
             sources: row.sources.clone(),
             flags,

@@ -8,8 +8,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{
     assemble, exports,
-    library::{self, Job},
-    manifest::LibraryKind,
+    library::{self, Job, Kind},
     pip::Pip,
     place::{self, Sum},
     wheel_table::{MACHINE, RELEASES, Release, Wheel},
@@ -225,7 +224,7 @@ fn stub_job(library: &str, source: String, cwd: &Utf8Path, lib: &Utf8Path) -> Jo
     let soname = format!("-Wl,-soname,{library}.so.1");
     Job {
         output: lib.join("stubs").join(format!("{library}.so")),
-        kind: LibraryKind::Shared,
+        kind: Kind::Shared,
         cwd: cwd.to_owned(),
         sources: vec![source],
         flags: flags.iter().map(|flag| (*flag).to_owned()).chain([soname]).collect(),

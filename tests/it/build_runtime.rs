@@ -145,3 +145,22 @@ fn a_source_variable_that_leads_nowhere_is_told() {
     assert_eq!(error.code, Code::NoSuchDirectory);
     assert!(error.what.contains("not-there"));
 }
+
+/// Kept between runs, so that cargo need not compile everything each time.
+fn kept_dir(name: &str) -> Utf8PathBuf {
+    Utf8Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+#[test]
+fn the_demo_tells_each_operation_exactly_once() {
+    let dir = kept_dir("demo");
+    let machine = host(Utf8Path::new("/"), &[]);
+    let demo = build::demo(&request(&dir), &machine, &mut Silent).unwrap();
+    assert!(demo.ok, "{}", demo.text);
+    for call in ["cudaMalloc", "cuMemAllocAsync", "cudaMallocFromPoolAsync", "cuMemMap"] {
+        assert!(demo.text.lines().any(|line| line.starts_with(call) && line.contains("ALLOC")));
+    }
+    let blind = host(Utf8Path::new("/"), &[("UCX_MEM_CUDA_HOOK_MODE", "none")]);
+    let demo = build::demo(&request(&dir), &blind, &mut Silent).unwrap();
+    assert!(!demo.ok && demo.text.contains("missing"), "{}", demo.text);
+}
