@@ -17,12 +17,20 @@
 //!    which that cannot be shown in time is left as it was.
 //!
 //! The bytes are written by one store where they lie in one aligned word. Where
-//! they do not, `int3` stands at the entry, and at the boundaries, until the rest is in place.
+//! they do not, `int3` stands at the entry, and at the boundaries, until the
+//! rest is in place; if a thread blocks SIGTRAP for long, one locked store of
+//! sixteen bytes takes the place of the stages, or the function is refused.
+//! Where a page may not be writable and executable even for a moment, a patched
+//! copy is mapped over it. Afterwards every page has the protection that it had.
 //!
-//! Limits, said plainly: a thread that blocks SIGTRAP and was stopped inside a
-//! replaced instruction ends the process when it wakes up in a trap, as it
-//! would have without one; a program that replaces our signal handler later
-//! takes over that duty.
+//! Limits, said plainly:
+//!
+//! - A thread that blocks SIGTRAP and was stopped inside a replaced instruction
+//!   ends the process when it wakes up in a trap, as it would have without one.
+//! - A program that replaces our signal handler later takes over that duty;
+//!   from then on, patches that need a trap are refused.
+//! - Trampolines, handlers and what leads to them live for ever, so the library
+//!   that holds this code must never be unloaded (`-z nodelete`).
 
 #[cfg(target_arch = "x86_64")]
 mod apply;

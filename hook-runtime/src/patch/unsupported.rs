@@ -11,7 +11,12 @@ pub struct Options {
 
 /// Never made here.
 #[derive(Debug, Clone, Copy)]
-pub enum Prepared {}
+pub struct Prepared {
+    /// The original function.
+    pub trampoline: usize,
+    /// How the function will be patched.
+    pub strategy: Strategy,
+}
 
 /// Never made here.
 #[derive(Debug, Clone, Copy)]
