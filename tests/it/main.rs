@@ -8,6 +8,8 @@ mod build_runtime;
 mod compat;
 /// The outputs, read by those whom they are for.
 mod emitters;
+/// Strict detection on stub toolkits.
+mod engine;
 /// config.log of a real run, repeated.
 mod log;
 /// What UCX's own configure did, case by case.

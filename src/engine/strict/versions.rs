@@ -122,7 +122,7 @@ pub(super) fn disagreements(versions: &Versions) -> Vec<String> {
         found.push(format!("cuda.h is of CUDA {cuda}, cuda_runtime_api.h of {runtime}"));
     }
     if let (Some(runtime), Some(library)) = (versions.cudart_h, &versions.cudart_library)
-        && !is_prefix(library, &runtime.to_string())
+        && !fits(library, runtime)
     {
         found.push(format!("cuda_runtime_api.h is of CUDA {runtime}, libcudart of {library}"));
     }
@@ -139,10 +139,12 @@ pub(super) fn disagreements(versions: &Versions) -> Vec<String> {
     found
 }
 
-/// Whether two versions agree in as many parts as both have; libraries may
-/// have a major number alone.
-fn is_prefix(one: &str, other: &str) -> bool {
-    one.split('.').zip(other.split('.')).all(|(one, other)| one == other)
+/// Whether a libcudart can be of a release. A name with three numbers is of a
+/// file; a shorter one is the SONAME, `libcudart.so.11.0` for all of CUDA 11.
+fn fits(library: &str, release: CudaVersion) -> bool {
+    let parts: Vec<&str> = library.split('.').collect();
+    let major = parts.first().is_some_and(|part| *part == release.major.to_string());
+    major && (parts.len() < 3 || parts[1] == release.minor.to_string())
 }
 
 #[cfg(test)]
@@ -187,6 +189,9 @@ mod tests {
             nvcc: Some(CudaVersion::new(12, 5)),
         };
         assert!(disagreements(&same).is_empty());
+        assert!(fits("11.0", CudaVersion::new(11, 7)) && !fits("11.0", CudaVersion::new(12, 0)));
+        assert!(fits("12.5.82", CudaVersion::new(12, 5)));
+        assert!(!fits("12.4.99", CudaVersion::new(12, 5)));
         let mixed = Versions {
             cudart_library: Some("11.8.89".to_owned()),
             nvml_h: Some("11".to_owned()),
