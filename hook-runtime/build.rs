@@ -23,6 +23,11 @@ fn main() {
     for flag in FLAGS {
         println!("cargo::rustc-check-cfg=cfg({flag})");
     }
+    println!("cargo::rustc-check-cfg=cfg(generated_bindings)");
+    println!("cargo::rerun-if-env-changed=HOOK_RUNTIME_BINDINGS");
+    if std::env::var_os("HOOK_RUNTIME_BINDINGS").is_some() {
+        println!("cargo::rustc-cfg=generated_bindings"); // rustc reads the variable itself.
+    }
     let report = std::env::var_os("HOOK_RUNTIME_REPORT").filter(|path| !path.is_empty());
     let wanted = report.map_or_else(|| Ok(FLAGS.to_vec()), |path| wanted(Path::new(&path)));
     // Code can only be patched if the cargo feature has brought the decoder.

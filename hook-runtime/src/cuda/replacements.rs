@@ -13,6 +13,7 @@ pub mod globals;
 pub mod host;
 pub mod mapped;
 pub mod runtime;
+mod signatures;
 #[cfg(cuda_11_2)]
 pub mod stream_ordered;
 

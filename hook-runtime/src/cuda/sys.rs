@@ -1,52 +1,34 @@
-//! The types of CUDA's two interfaces that the hook table needs.
-#![expect(non_camel_case_types, reason = "the names are CUDA's")]
-#![expect(missing_docs, reason = "the types are documented by CUDA")]
+//! The types and functions of CUDA's two interfaces that the hook table needs.
+//!
+//! The kept bindings are made from the project's own stub headers, one file for each release
+//! that brought something; so builds are reproducible, and need no CUDA. With
+//! `ucx-configure --bindings=generate` those made from the headers found take their place.
+//! The functions are only ever declared: nothing here links to CUDA.
 
-use std::ffi::{c_int, c_uint, c_void};
+#[cfg_attr(all(not(generated_bindings), cuda_12_0), path = "sys/v12_0.rs")]
+#[cfg_attr(
+    all(not(generated_bindings), not(cuda_12_0), any(cuda_11_2, cudart_11_2)),
+    path = "sys/v11_2.rs"
+)]
+#[cfg_attr(
+    all(not(generated_bindings), not(any(cuda_12_0, cuda_11_2, cudart_11_2))),
+    path = "sys/v10_2.rs"
+)]
+#[cfg_attr(generated_bindings, path = "sys/generated.rs")]
+#[allow(
+    clippy::all,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    unreachable_pub,
+    reason = "made by bindgen; the names are CUDA's, and documented there"
+)]
+mod bindings;
 
-pub type CUresult = c_uint;
-pub type CUdevice = c_int;
-/// A device address.
-pub type CUdeviceptr = u64;
-/// A device address in the interface before CUDA 3.2.
-pub type CUdeviceptr_v1 = c_uint;
-pub type CUcontext = *mut c_void;
-pub type CUmodule = *mut c_void;
-pub type CUlibrary = *mut c_void;
-pub type CUstream = *mut c_void;
-pub type CUmemoryPool = *mut c_void;
-pub type CUmemGenericAllocationHandle = u64;
+use std::ffi::c_uint;
 
-/// Names memory of another process. Passed by value.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct CUipcMemHandle {
-    pub reserved: [u8; 64],
-}
-
-pub type cudaError_t = c_uint;
-pub type cudaStream_t = *mut c_void;
-pub type cudaMemPool_t = *mut c_void;
-pub type cudaIpcMemHandle_t = CUipcMemHandle;
-
-/// Memory in rows, as the runtime describes it.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct cudaPitchedPtr {
-    pub ptr: *mut c_void,
-    pub pitch: usize,
-    pub xsize: usize,
-    pub ysize: usize,
-}
-
-/// The size of a box, in bytes, rows and slices. Passed by value.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct cudaExtent {
-    pub width: usize,
-    pub height: usize,
-    pub depth: usize,
-}
+pub use bindings::*;
 
 /// Success, in both interfaces.
 pub const SUCCESS: c_uint = 0;

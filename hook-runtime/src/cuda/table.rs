@@ -70,6 +70,7 @@ impl Hook {
         Self { target, api, kind, since, gate: None, doc }
     }
 
+    #[cfg(any(cuda_11_2, cudart_11_2, cuda_12_0))]
     const fn behind(mut self, gate: &'static str) -> Self {
         self.gate = Some(gate);
         self

@@ -17,21 +17,28 @@ use crate::hook::original::Original;
 type GetGlobal =
     unsafe extern "C" fn(*mut CUdeviceptr, *mut usize, CUmodule, *const c_char) -> CUresult;
 type Unload = unsafe extern "C" fn(CUmodule) -> CUresult;
+#[cfg(cuda_12_0)]
+type LibraryGetGlobal =
+    unsafe extern "C" fn(*mut CUdeviceptr, *mut usize, CUlibrary, *const c_char) -> CUresult;
+#[cfg(cuda_12_0)]
+type LibraryUnload = unsafe extern "C" fn(CUlibrary) -> CUresult;
 
 // SAFETY: the type is that of the function.
 pub(in crate::cuda) static CU_MODULE_GET_GLOBAL_V2: Original<GetGlobal> =
     unsafe { Original::new() };
-// SAFETY: the type is that of the function; a library's handle is a pointer like a module's.
+// SAFETY: the type is that of the function.
 #[cfg(cuda_12_0)]
-pub(in crate::cuda) static CU_LIBRARY_GET_GLOBAL: Original<GetGlobal> = unsafe { Original::new() };
-// SAFETY: the type is that of the function; a library's handle is a pointer like a module's.
+pub(in crate::cuda) static CU_LIBRARY_GET_GLOBAL: Original<LibraryGetGlobal> =
+    unsafe { Original::new() };
+// SAFETY: the type is that of the function.
 #[cfg(cuda_12_0)]
-pub(in crate::cuda) static CU_LIBRARY_GET_MANAGED: Original<GetGlobal> = unsafe { Original::new() };
+pub(in crate::cuda) static CU_LIBRARY_GET_MANAGED: Original<LibraryGetGlobal> =
+    unsafe { Original::new() };
 // SAFETY: the type is that of the function.
 pub(in crate::cuda) static CU_MODULE_UNLOAD: Original<Unload> = unsafe { Original::new() };
-// SAFETY: the type is that of the function; a library's handle is a pointer like a module's.
+// SAFETY: the type is that of the function.
 #[cfg(cuda_12_0)]
-pub(in crate::cuda) static CU_LIBRARY_UNLOAD: Original<Unload> = unsafe { Original::new() };
+pub(in crate::cuda) static CU_LIBRARY_UNLOAD: Original<LibraryUnload> = unsafe { Original::new() };
 
 /// Either result may be left out by the caller; what is needed for the report is then
 /// received in a place of ours.
@@ -97,7 +104,7 @@ pub(in crate::cuda) unsafe extern "C" fn cuLibraryGetGlobal<const COPY: usize>(
     let mut results = Results::new(address, size);
     let size = results.size();
     // SAFETY: the user's own arguments, and a valid place for the size.
-    let with = |f: GetGlobal| unsafe { f(address, size, library, name) };
+    let with = |f: LibraryGetGlobal| unsafe { f(address, size, library, name) };
     allocate(
         c"cuLibraryGetGlobal",
         || call(&CU_LIBRARY_GET_GLOBAL, COPY, with),
@@ -118,7 +125,7 @@ pub(in crate::cuda) unsafe extern "C" fn cuLibraryGetManaged<const COPY: usize>(
     let mut results = Results::new(address, size);
     let size = results.size();
     // SAFETY: the user's own arguments, and a valid place for the size.
-    let with = |f: GetGlobal| unsafe { f(address, size, library, name) };
+    let with = |f: LibraryGetGlobal| unsafe { f(address, size, library, name) };
     allocate(
         c"cuLibraryGetManaged",
         || call(&CU_LIBRARY_GET_MANAGED, COPY, with),

@@ -8,11 +8,9 @@
 //! the plain name does not see them.
 #![expect(non_snake_case, reason = "the names are CUDA's")]
 
-use std::ffi::c_void;
-
 use super::{Made, allocate, call, release};
 use crate::cuda::driver;
-use crate::cuda::sys::{CUdeviceptr, CUmemoryPool, CUresult, CUstream};
+use crate::cuda::sys::{CUdeviceptr, CUmemPoolPtrExportData, CUmemoryPool, CUresult, CUstream};
 use crate::event::MemoryClass::Device;
 use crate::hook::original::Original;
 
@@ -20,7 +18,8 @@ type AllocAsync = unsafe extern "C" fn(*mut CUdeviceptr, usize, CUstream) -> CUr
 type AllocFromPool =
     unsafe extern "C" fn(*mut CUdeviceptr, usize, CUmemoryPool, CUstream) -> CUresult;
 type FreeAsync = unsafe extern "C" fn(CUdeviceptr, CUstream) -> CUresult;
-type ImportPointer = unsafe extern "C" fn(*mut CUdeviceptr, CUmemoryPool, *mut c_void) -> CUresult;
+type ImportPointer =
+    unsafe extern "C" fn(*mut CUdeviceptr, CUmemoryPool, *mut CUmemPoolPtrExportData) -> CUresult;
 
 // SAFETY: the type is that of the function.
 pub(in crate::cuda) static CU_MEM_ALLOC_ASYNC: Original<AllocAsync> = unsafe { Original::new() };
@@ -123,7 +122,7 @@ pub(in crate::cuda) unsafe extern "C" fn cuMemFreeAsync_ptsz<const COPY: usize>(
 pub(in crate::cuda) unsafe extern "C" fn cuMemPoolImportPointer<const COPY: usize>(
     address: *mut CUdeviceptr,
     pool: CUmemoryPool,
-    exported: *mut c_void,
+    exported: *mut CUmemPoolPtrExportData,
 ) -> CUresult {
     // SAFETY: the user's own arguments.
     let with = |f: ImportPointer| unsafe { f(address, pool, exported) };
