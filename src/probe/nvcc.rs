@@ -199,14 +199,17 @@ fn is_plan(stderr: &str, stdout: &str) -> bool {
     stderr.lines().chain(stdout.lines()).any(|line| line.starts_with("#$ "))
 }
 
-/// The machine that device libraries are taken for, as the dry run names it.
+/// The machine that nvcc compiles for, as the dry run names it: a directory
+/// below `targets`, or how wide an address is. Both have a first, empty line.
 fn target(stderr: &str, stdout: &str) -> String {
-    // #$ _TARGET_DIR_=targets/x86_64-linux
-    let line = stderr
-        .lines()
-        .chain(stdout.lines())
-        .find_map(|line| line.strip_prefix("#$ _TARGET_SIZE_=").map(|size| format!("{size}-bit")));
-    line.unwrap_or_default()
+    let value = |name: &str| {
+        let lines = stderr.lines().chain(stdout.lines());
+        let values = lines.filter_map(|line| line.strip_prefix("#$ ")?.strip_prefix(name));
+        values.map(str::trim).find(|value| !value.is_empty()).map(str::to_owned)
+    };
+    value("_TARGET_DIR_=targets/")
+        .or_else(|| value("_TARGET_SIZE_=").map(|size| format!("{size}-bit")))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -221,6 +224,9 @@ mod tests {
         assert_eq!(release("release notes"), None);
         assert!(is_plan("#$ _SPACE_= \n#$ _CUDART_=cudart\n", ""));
         assert!(!is_plan("would do a lot\n", ""));
-        assert_eq!(target("#$ _TARGET_SIZE_=64\n", ""), "64-bit");
+        let plan = "#$ _TARGET_SIZE_=\n#$ _TARGET_DIR_=\n#$ _TARGET_SIZE_=64\n";
+        assert_eq!(target(plan, ""), "64-bit");
+        assert_eq!(target("", "#$ _TARGET_DIR_=targets/x86_64-linux\n"), "x86_64-linux");
+        assert_eq!(target("", ""), "");
     }
 }

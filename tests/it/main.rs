@@ -14,6 +14,8 @@ mod engine;
 mod log;
 /// What UCX's own configure did, case by case.
 mod parity;
+/// Strict detection on real toolkits.
+mod real_toolkits;
 /// Sources held against tables.
 mod tables;
 /// Toolkits that are made from wheels.

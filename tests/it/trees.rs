@@ -12,7 +12,7 @@
 mod gdrcopy;
 pub(crate) mod stand_in;
 mod stubs;
-mod variations;
+pub(crate) mod variations;
 mod wheels;
 
 use std::{
@@ -29,9 +29,6 @@ pub(crate) use self::wheels::TOOLKITS;
 /// Set to 1 by whoever wants the tests on real toolkits.
 const ASK: &str = "UCX_CONFIGURE_REAL_TOOLKITS";
 
-/// Why a test on real toolkits is waived.
-pub(crate) const NOT_ASKED: &str = "UCX_CONFIGURE_REAL_TOOLKITS is not 1";
-
 /// Where the trees are kept.
 const PLACE: &str = "UCX_CONFIGURE_REAL_DIR";
 
@@ -46,14 +43,30 @@ pub(crate) struct Trees {
 }
 
 /// The trees, made on first use; none when nobody asked for them.
-pub(crate) fn trees() -> Option<&'static Trees> {
+fn trees() -> Option<&'static Trees> {
     static TREES: OnceLock<Option<Trees>> = OnceLock::new();
-    TREES
-        .get_or_init(|| {
-            let asked = std::env::var(ASK).is_ok_and(|value| value == "1");
-            asked.then(|| Trees::make(place()))
-        })
-        .as_ref()
+    TREES.get_or_init(|| are_asked_for().then(|| Trees::make(place()))).as_ref()
+}
+
+/// Whether somebody wants the tests on real toolkits.
+pub(crate) fn are_asked_for() -> bool {
+    std::env::var(ASK).is_ok_and(|value| value == "1")
+}
+
+/// A test on real toolkits, with its name.
+pub(crate) type RealTest = (&'static str, fn(&Trees));
+
+/// Runs tests on real toolkits, or waives every one; returns how many were
+/// waived.
+pub(crate) fn on_real_toolkits(tests: &[RealTest]) -> usize {
+    let mut waivers = Vec::new();
+    for (name, test) in tests {
+        match trees() {
+            Some(trees) => test(trees),
+            None => waivers.push(waived(name, "UCX_CONFIGURE_REAL_TOOLKITS is not 1")),
+        }
+    }
+    waivers.len()
 }
 
 fn place() -> Utf8PathBuf {
