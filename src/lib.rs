@@ -33,5 +33,6 @@ pub mod host;
 pub mod model;
 pub mod probe;
 pub mod request;
+pub mod run;
 pub mod toolkit;
 pub mod ui;

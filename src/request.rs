@@ -28,8 +28,6 @@ pub enum Source {
     Argument(String),
     /// An environment variable.
     Environment(String),
-    /// The arguments of an earlier run (`--recheck`).
-    Recheck,
 }
 
 /// A value and where it came from.

@@ -40,6 +40,13 @@ impl Snapshot {
         self
     }
 
+    /// The same environment with one variable set.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
     /// The value of a variable, if it is set and UTF-8.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(OsStr::new(name)).and_then(|value| value.to_str())

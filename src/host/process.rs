@@ -176,6 +176,8 @@ pub struct Runner {
     pub interrupt: Interrupt,
     /// The environment that children inherit; ours when none.
     environment: Option<Vec<(OsString, OsString)>>,
+    /// Where children put their scratch files.
+    scratch: Option<Utf8PathBuf>,
 }
 
 impl Runner {
@@ -189,6 +191,12 @@ impl Runner {
         let environment =
             snapshot.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Self { environment: Some(environment), ..Self::default() }
+    }
+
+    /// Lets children put their scratch files into a directory of ours: a
+    /// compiler that is killed leaves them there and nowhere else.
+    pub fn set_scratch(&mut self, dir: Utf8PathBuf) {
+        self.scratch = Some(dir);
     }
 
     /// How many processes were started.
@@ -236,6 +244,9 @@ impl Runner {
         let mut command = Command::new(&invocation.program);
         if let Some(environment) = &self.environment {
             command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+        }
+        if let Some(dir) = &self.scratch {
+            command.env("TMPDIR", dir);
         }
         for name in &invocation.env_remove {
             command.env_remove(name);

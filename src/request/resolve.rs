@@ -50,12 +50,11 @@ pub struct Resolved {
 ///
 /// It cannot be met whatever is installed: a value that is none, a directory
 /// that does not exist.
-pub fn resolve(typed: &Typed, host: &Host, is_recheck: bool) -> Result<Resolved, Error> {
+pub fn resolve(typed: &Typed, host: &Host) -> Result<Resolved, Error> {
     let mut resolver = Resolver {
         typed,
         host,
         mode: mode(typed)?,
-        is_recheck,
         state_dir: None,
         remarks: Vec::new(),
         links: Vec::new(),
@@ -136,7 +135,6 @@ struct Resolver<'a> {
     typed: &'a Typed,
     host: &'a Host,
     mode: Mode,
-    is_recheck: bool,
     state_dir: Option<Utf8PathBuf>,
     remarks: Vec<Remark>,
     links: Vec<Link>,
@@ -177,9 +175,6 @@ impl Resolver<'_> {
     }
 
     fn source(&self, option: &str) -> Source {
-        if self.is_recheck {
-            return Source::Recheck;
-        }
         match self.typed.occurrences.get(option).and_then(|given| given.typed.last()) {
             Some(typed) => Source::Argument(typed.to_string_lossy().into_owned()),
             None => Source::Default,
@@ -291,7 +286,6 @@ impl Resolver<'_> {
             let Some(text) = value.to_str() else {
                 return Err(directories::not_utf8(name, value.as_ref()));
             };
-            let source = if self.is_recheck { Source::Recheck } else { source };
             all.insert(variable, Sourced { value: text.to_owned(), source });
         }
         Ok(all)

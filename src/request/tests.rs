@@ -18,7 +18,7 @@ fn host(cwd: &Utf8Path, env: &[(&str, &str)]) -> Host {
 
 fn resolved_os(host: &Host, arguments: &[OsString]) -> Result<Resolved, Error> {
     match cli::parse(arguments)? {
-        Parsed::Run(typed) => resolve(&typed, host, false),
+        Parsed::Run(typed) => resolve(&typed, host),
         Parsed::Show(text) => panic!("a text: {text}"),
     }
 }

@@ -10,12 +10,20 @@ mod compat;
 mod emitters;
 /// Strict detection on stub toolkits.
 mod engine;
+/// A sandbox for whole runs.
+mod harness;
 /// config.log of a real run, repeated.
 mod log;
 /// What UCX's own configure did, case by case.
 mod parity;
+/// Toolkits in directories with odd names.
+mod paths;
 /// Strict detection on real toolkits.
 mod real_toolkits;
+/// Signals, two runs at once, compilers that misbehave, full disks.
+mod robustness;
+/// Whole runs that work.
+mod runs;
 /// Sources held against tables.
 mod tables;
 /// Toolkits that are made from wheels.

@@ -116,7 +116,7 @@ pub(crate) fn check(dir: &Utf8Path, args: &[String], more: &BTreeMap<String, Str
         .map(OsString::from)
         .collect();
     let Parsed::Run(typed) = cli::parse(&arguments).unwrap() else { panic!("no run") };
-    let request = resolve(&typed, &host, false).unwrap().request;
+    let request = resolve(&typed, &host).unwrap().request;
     compat::configure(&request, &host, &mut Silent)
 }
 

@@ -111,7 +111,7 @@ fn check(trees: &Trees, args: &[String]) -> Outcome {
         .map(OsString::from)
         .collect();
     let Parsed::Run(typed) = cli::parse(&arguments).unwrap() else { panic!("no run") };
-    let request = resolve(&typed, &host, false).unwrap().request;
+    let request = resolve(&typed, &host).unwrap().request;
     engine::configure(&request, &host, &mut Silent)
 }
 
@@ -195,7 +195,7 @@ fn check_error(trees: &Trees, name: &str) -> ucx_configure::error::Error {
     let runner = Runner::with_environment(&env);
     let host = Host { env, cwd: trees.root.clone(), runner };
     let Parsed::Run(typed) = cli::parse(&arguments).unwrap() else { panic!("no run") };
-    resolve(&typed, &host, false).unwrap_err()
+    resolve(&typed, &host).unwrap_err()
 }
 
 fn what_works_is_accepted(trees: &Trees) {

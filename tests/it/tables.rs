@@ -49,7 +49,7 @@ fn every_variable_that_is_read_is_in_the_table() {
 fn no_file_grows_too_long() {
     let long: Vec<String> = sources()
         .into_iter()
-        .filter(|(_, text)| text.lines().count() > 500)
+        .filter(|(_, text)| text.lines().count() > 600)
         .map(|(path, text)| format!("{path}: {} lines", text.lines().count()))
         .collect();
     assert!(long.is_empty(), "split these: {long:#?}");

@@ -13,7 +13,7 @@ pub(super) fn option<V>(wish: &Sourced<Want<V>>, name: &str) -> String {
     match &wish.source {
         Source::Argument(typed) => typed.clone(),
         Source::Environment(variable) => format!("environment variable {variable}"),
-        Source::Default | Source::Recheck => name.to_owned(),
+        Source::Default => name.to_owned(),
     }
 }
 

@@ -1,0 +1,106 @@
+//! `ucx-configure check`: the same detection, nothing written, nothing built.
+
+use std::collections::BTreeMap;
+
+use super::{configure::tool, print, print_line, remarks, requirement};
+use crate::{
+    cli::{CheckOptions, Format, Typed},
+    emit, engine,
+    error::{Code, Error},
+    host::{Host, fs::Scratch},
+    model::{Answers, Install, Mode, Report, SCHEMA_VERSION},
+    request::{self, Request},
+    ui::{Channel, Progress, Settings, Silent, Sink, summary},
+};
+
+/// Runs it.
+pub(super) fn run(typed: &Typed, options: &CheckOptions, mut host: Host) -> Result<(), Error> {
+    if typed.options.recheck {
+        return Err(Error::new(Code::Usage, "`--recheck` and `check` do not go together")
+            .hint("Run `ucx-configure --recheck`, or `check` with the options that you want."));
+    }
+    let resolved = requirement::parse(&options.require)
+        .and_then(|requirements| Ok((requirements, request::resolve(typed, &host)?.request)));
+    let (requirements, request) = match resolved {
+        Ok(resolved) => resolved,
+        Err(error) => return answer_without_detection(typed, options, error),
+    };
+    let scratch = Scratch::new(None)?;
+    host.runner.set_scratch(scratch.path().to_owned());
+    let (mut report, error) = detect(&request, options, &host);
+    let error = error.or_else(|| requirement::hold(&requirements, &report).err());
+    remarks::record(&mut report, &request, error.as_ref());
+    // An interrupted detection has no answer.
+    match error {
+        Some(error) if error.code == Code::Interrupted => Err(error),
+        Some(error) => answer(&report, &request, options).and(Err(error)),
+        None => answer(&report, &request, options),
+    }
+}
+
+fn detect(request: &Request, options: &CheckOptions, host: &Host) -> (Report, Option<Error>) {
+    let channel = match options.format {
+        Format::Text => Channel::Stdout,
+        Format::Json => Channel::Stderr,
+    };
+    let mut progress =
+        Progress::new(Settings { mode: request.mode, quiet: request.quiet }, channel);
+    let mut silent = Silent;
+    let sink: &mut dyn Sink = if options.print.is_some() { &mut silent } else { &mut progress };
+    remarks::tell(request, sink);
+    let engine::Outcome { report, error } = engine::configure(request, host, sink);
+    progress.finish();
+    (report, error.or_else(|| host.runner.interrupt.check().err()))
+}
+
+fn answer(report: &Report, request: &Request, options: &CheckOptions) -> Result<(), Error> {
+    if let Some(name) = &options.print {
+        return print_line(&print::value(report, name)?);
+    }
+    match options.format {
+        Format::Json => json(report),
+        Format::Text if request.quiet || !report.ok => Ok(()),
+        Format::Text => print_line(summary(report, None).trim_end()),
+    }
+}
+
+fn json(report: &Report) -> Result<(), Error> {
+    let emitter = emit::find("json")
+        .ok_or_else(|| Error::new(Code::Internal, "there is no emitter for JSON"))?;
+    print_line((emitter.render)(report)?.trim_end())
+}
+
+/// A command line that cannot be met whatever is installed: JSON readers get a
+/// report all the same, which holds the error and nothing else.
+fn answer_without_detection(
+    typed: &Typed,
+    options: &CheckOptions,
+    error: Error,
+) -> Result<(), Error> {
+    if options.format == Format::Json {
+        let mode = if typed.options.compat.is_some() { Mode::Compat } else { Mode::Strict };
+        let command_line = typed.arguments.iter().map(|word| word.to_string_lossy().into_owned());
+        json(&Report {
+            schema_version: SCHEMA_VERSION,
+            tool: tool(),
+            mode,
+            command_line: command_line.collect(),
+            ok: false,
+            install: Install { dirs: BTreeMap::new() },
+            compiler: None,
+            nvcc: None,
+            toolkit: None,
+            gdrcopy: None,
+            components: Vec::new(),
+            features: Vec::new(),
+            cfg: BTreeMap::new(),
+            modules: Vec::new(),
+            iodemo_cuda: false,
+            answers: Answers::default(),
+            checks: Vec::new(),
+            messages: vec![remarks::of_error(&error)],
+            differences: Vec::new(),
+        })?;
+    }
+    Err(error)
+}
