@@ -10,7 +10,7 @@
 //! | `versions` | what the parts say of their versions |
 //! | `unmet` | the error for what was asked for and is not there |
 //! | `quirk`, `differences` | where the original would have answered otherwise |
-//! | `conclude` | the report that follows |
+//! | `conclude`, `outputs` | the report that follows, and its answers |
 
 mod ask;
 mod conclude;
@@ -18,6 +18,7 @@ mod differences;
 mod found;
 mod ground;
 mod hints;
+mod outputs;
 pub mod quirk;
 mod search;
 mod unmet;

@@ -244,8 +244,11 @@ fn gdrcopy(run: &Run<'_>, found: &Found) -> Vec<Difference> {
         let text = "there uct_cuda_MODULES would be \":gdrcopy\", here it is empty";
         told.push(Quirk::GdrcopyAlone.differs(text));
     }
-    let root = found.gdrcopy.as_ref().filter(|_| found.gdrcopy_on());
-    if let Some(root) = root.and_then(|tree| tree.layout.root.as_ref())
+    let on = found.gdrcopy.as_ref().filter(|_| found.gdrcopy_on());
+    if on.is_some_and(|tree| tree.layout.root.is_none()) {
+        told.push(Quirk::BogusInclude.differs("here GDR_COPY_CPPFLAGS is empty"));
+    }
+    if let Some(root) = on.and_then(|tree| tree.layout.root.as_ref())
         && root.as_str().contains(char::is_whitespace)
     {
         told.push(Quirk::Blanks.differs(&format!("there `{root}` would not be found")));

@@ -26,6 +26,8 @@ pub enum Quirk {
     NotCleared,
     /// An undeclared option is read from the environment.
     StrayLibdir,
+    /// A bogus include path for gdrcopy.
+    BogusInclude,
     /// Variables such as CUDA_HOME are not looked at.
     VariablesIgnored,
     /// Gaps of DIR are filled from elsewhere.
@@ -51,6 +53,7 @@ pub const QUIRKS: &[(Quirk, &str, &str)] = &[
     (Quirk::StrayValues, "Q14", "values of the environment survive `--without-cuda`"),
     (Quirk::NotCleared, "Q15", "what was found stays set though CUDA is off"),
     (Quirk::StrayLibdir, "Q18", "with_gdrcopy_libdir is read from the environment"),
+    (Quirk::BogusInclude, "Q19", "gdrcopy found by the compiler gets `-I/include/`"),
     (Quirk::VariablesIgnored, "Q23", "CUDA is looked for by the compiler alone"),
     (Quirk::Gaps, "Q24", "what DIR lacks is taken from elsewhere"),
     (Quirk::GdrcopyAlone, "Q25", "gdrcopy counts without CUDA, though nothing of it is built"),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     host::{env::Snapshot, process::Runner},
-    request::{Source as Origin, Sourced},
+    request::{Source as Origin, Sourced, Variable},
     ui::Silent,
 };
 

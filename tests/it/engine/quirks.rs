@@ -228,3 +228,15 @@ fn a_version_that_promises_more_than_there_is_is_told() {
     assert_eq!((answer.verdict, answer.by_version), (Verdict::No, Some(true)));
     assert!(!outcome.report.cfg["cuda_11_7"]);
 }
+
+#[test]
+fn gdrcopy_of_the_compiler_gets_no_bogus_path() {
+    let gdrcopy = gdrcopy("2.5");
+    let mut world = World::on(&toolkit("12.5"));
+    world.set(Variable::Cppflags, &format!("-I{gdrcopy}/include"));
+    world.set(Variable::Ldflags, &format!("-L{gdrcopy}/lib"));
+    let outcome = world.run();
+    assert_eq!(outcome.report.answers.conditional("HAVE_GDR_COPY"), Some(true));
+    assert!(words(&outcome, "GDR_COPY_CPPFLAGS").is_empty());
+    assert_eq!(quirks(&outcome), ["Q19"]);
+}

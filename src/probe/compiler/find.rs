@@ -1,0 +1,110 @@
+//! Which command is the C compiler: the one that CC names, or the system's.
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use crate::{
+    error::{Code, Error},
+    host::{Host, process::find_program},
+    request::{Request, Variable},
+};
+
+/// The command that CC holds; none where it is not set or empty.
+pub(super) fn named(request: &Request) -> Result<Option<Vec<String>>, Error> {
+    let text = request.variable(Variable::Cc);
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => Ok(Some(words)),
+        _ => Err(Error::new(Code::Usage, format!("CC cannot be read as a command: `{text}`"))
+            .means("A quote is not closed, or a backslash ends it.")
+            .hint("Quote it as a shell would need it, such as `CC='ccache gcc'`.")),
+    }
+}
+
+/// An error unless the first word of CC can be started.
+pub(super) fn require_program(command: &[String], host: &Host) -> Result<(), Error> {
+    let name = command.first().map_or("", String::as_str);
+    let dirs = host.env.path_dirs();
+    // A name with a slash is relative to where the user stands.
+    let place =
+        if name.contains('/') { host.cwd.join(name).into_string() } else { name.to_owned() };
+    let (found, looked) = find_program(&place, &dirs);
+    if found.is_some() {
+        return Ok(());
+    }
+    let error = Error::new(Code::NoCompiler, format!("the C compiler `{name}` (CC) was not found"));
+    let error = match Utf8Path::new(&place) {
+        path if path.is_dir() => error.means(format!("`{place}` is a directory.")),
+        path if path.is_file() => error.means(format!("`{place}` may not be executed.")),
+        _ if name.contains('/') => error.means(format!("There is no file `{place}`.")),
+        _ => error.means(looked_in(&looked)),
+    };
+    Err(error.hint("Set CC to a C compiler, such as `CC=gcc`, or unset it to have one found."))
+}
+
+/// The sentence that lists where a program was looked for.
+fn looked_in(looked: &[Utf8PathBuf]) -> String {
+    let dirs: Vec<String> =
+        looked.iter().filter_map(|path| path.parent()).map(|dir| format!("`{dir}`")).collect();
+    if dirs.is_empty() {
+        return "PATH holds no directory to look in.".to_owned();
+    }
+    format!("Looked in {}.", dirs.join(", "))
+}
+
+/// The system's compiler, or the cross compiler for `--host`.
+pub(super) fn system(triple: Option<&str>, host: &Host) -> Result<(Vec<String>, String), Error> {
+    let mut names: Vec<String> = Vec::new();
+    if let Some(triple) = triple {
+        names.extend(["gcc", "cc", "clang"].map(|name| format!("{triple}-{name}")));
+    }
+    if triple.is_none_or(is_native) {
+        names.extend(suggested());
+        names.extend(["gcc", "cc", "clang"].map(str::to_owned));
+    }
+    let dirs = host.env.path_dirs();
+    for name in &names {
+        if find_program(name, &dirs).0.is_some() {
+            return Ok((vec![name.clone()], "PATH".to_owned()));
+        }
+    }
+    names.dedup();
+    let list: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let looked: Vec<Utf8PathBuf> = dirs.iter().map(|dir| dir.join("cc")).collect();
+    Err(Error::new(Code::NoCompiler, format!("no C compiler was found: tried {}", list.join(", ")))
+        .means(looked_in(&looked))
+        .hint("Install a C compiler (Debian: `apt-get install gcc libc6-dev`), or set CC to one."))
+}
+
+/// Whether a `--host` names the kind of machine that we run on.
+fn is_native(triple: &str) -> bool {
+    triple.split('-').next().is_some_and(|machine| {
+        machine == std::env::consts::ARCH
+            || machine == "amd64" && std::env::consts::ARCH == "x86_64"
+            || machine == "arm64" && std::env::consts::ARCH == "aarch64"
+    })
+}
+
+/// The name that the `cc` crate would take for this machine.
+fn suggested() -> Option<String> {
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let nothing: [(&str, &str); 0] = [];
+    cc::Build::new()
+        .target(&triple)
+        .host(&triple)
+        .opt_level(0)
+        .debug(false)
+        // It would write a file for its identification run here; where it
+        // cannot, it takes the family from the name, which is all we need.
+        .out_dir("/nonexistent/ucx-configure")
+        .cargo_metadata(false)
+        .cargo_warnings(false)
+        .cargo_output(false)
+        .set_envs_snapshot(nothing)
+        .try_get_compiler()
+        .ok()?
+        .path()
+        .to_str()
+        .map(str::to_owned)
+}
