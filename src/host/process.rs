@@ -112,8 +112,16 @@ impl fmt::Display for Invocation {
     }
 }
 
-/// Quotes a word for a POSIX shell.
+/// Quotes a word for a POSIX shell. Control characters, which a terminal would
+/// not show and a copy would lose, are written as a call of printf.
 fn quote(word: &str) -> String {
+    let is_hidden = |letter: char| letter.is_ascii_control() && letter != '\n' && letter != '\t';
+    if let Some(at) = word.find(is_hidden) {
+        let (before, after) = (&word[..at], &word[at + 1..]);
+        let hidden = format!("\"$(printf '\\{:03o}')\"", word.as_bytes()[at]);
+        let part = |text: &str| if text.is_empty() { String::new() } else { quote(text) };
+        return part(before) + &hidden + &part(after);
+    }
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }
 
@@ -361,6 +369,11 @@ mod tests {
     fn a_command_can_be_pasted() {
         let invocation = Invocation::new("cc").args(["-I", "/sp ace", "a$b.c"]).env("X", "1 2");
         assert_eq!(invocation.to_string(), "LC_ALL=C X='1 2' cc -I '/sp ace' 'a$b.c'");
+        let invocation = Invocation::new("printf").args(["%s", "a\u{1f}b c\u{1f}"]);
+        let pasted = invocation.to_string();
+        assert!(!pasted.contains('\u{1f}'), "{pasted}");
+        let done = Runner::new().run(Invocation::new("sh").args(["-c", &pasted]));
+        assert_eq!(done.stdout, "a\u{1f}b c\u{1f}");
     }
 
     #[test]

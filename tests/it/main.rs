@@ -10,6 +10,8 @@ mod compat;
 mod emitters;
 /// Strict detection on stub toolkits.
 mod engine;
+/// Every error, as a fixture.
+mod failing;
 /// A sandbox for whole runs.
 mod harness;
 /// config.log of a real run, repeated.
