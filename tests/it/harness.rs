@@ -69,6 +69,10 @@ impl Sandbox {
             self.env.insert(name.into(), value);
         }
         self.env.insert("CARGO".into(), env!("CARGO").into());
+        // rustc is beside it, wherever rustup has put them.
+        let tools = Utf8Path::new(env!("CARGO")).parent().unwrap();
+        let path = self.env[OsStr::new("PATH")].to_string_lossy().into_owned();
+        self.set("PATH", format!("{path}:{tools}"));
         for (name, value) in QUICK {
             self.env.insert((*name).into(), (*value).into());
         }

@@ -250,3 +250,23 @@ fn colours_are_for_terminals_and_those_who_ask() {
     sandbox.set("NO_COLOR", "1");
     assert!(!sandbox.run(["--frobnicate"]).stderr.contains('\u{1b}'));
 }
+
+#[test]
+fn the_demo_shows_events() {
+    let sandbox = Sandbox::new().with_cargo();
+    let run = sandbox.run(["demo", "-B", "b", "--offline"]).must_end(0);
+    assert!(run.stdout.contains("cuMemAlloc"), "{}", run.stdout);
+    assert_eq!(sandbox.names("work"), ["b"]);
+    assert!(sandbox.names("tmp").is_empty());
+}
+
+#[test]
+fn toolkits_are_listed() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(["toolkit", "list"]).must_end(0);
+    for expected in ["--with-cuda=stub:VERSION", "12.5", "--with-cuda=wheel:VERSION", "not fetched"]
+    {
+        assert!(run.stdout.contains(expected), "{expected}: {}", run.stdout);
+    }
+    assert_eq!(sandbox.run(["toolkit", "fetch", "9.9"]).code, 2);
+}
