@@ -26,6 +26,9 @@ pub(crate) struct Manifest {
     pub(crate) program: Vec<Program>,
     /// The ways in which some libraries can begin their functions.
     pub(crate) prologue: Option<Prologue>,
+    /// The mock driver's own tests: whoever runs them reads them.
+    #[serde(default, rename = "test")]
+    _tests: Vec<toml::Table>,
 }
 
 /// Something that exists in several versions.
