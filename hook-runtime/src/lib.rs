@@ -31,6 +31,7 @@ pub mod reloc;
 pub mod settings;
 pub mod sys;
 pub mod trace;
+pub mod ucm;
 
 pub use error::HookError;
 pub use hook::coverage::Coverage;

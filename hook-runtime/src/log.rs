@@ -39,6 +39,13 @@ impl Level {
         ("trace", Self::Trace),
     ];
 
+    /// The level with UCX's number, which begins with 0 for the most important one. Numbers
+    /// beyond our last level say everything, too.
+    pub fn from_ucx(number: i32) -> Option<Self> {
+        let number = usize::try_from(number).ok()?;
+        Self::ALL.get(number).or(Self::ALL.last()).map(|&(_, level)| level)
+    }
+
     fn from_name(name: &str) -> Option<Self> {
         let same = |(known, _): &&(&str, Self)| known.eq_ignore_ascii_case(name);
         // UCX has two levels beyond `trace`, for data; nothing here needs them.
@@ -56,6 +63,11 @@ impl Level {
 
 /// The level in force; 0 until the variable has been read.
 static LEVEL: AtomicU8 = AtomicU8::new(0);
+
+/// Sets the level, instead of what the variable says.
+pub fn set(level: Level) {
+    LEVEL.store(level as u8, Ordering::Relaxed);
+}
 
 /// Whether messages of this level are written.
 pub fn is_on(level: Level) -> bool {
@@ -154,6 +166,11 @@ mod tests {
         assert_eq!(Level::from_name("WARN"), Some(Level::Warn));
         assert_eq!(Level::from_name("poll"), Some(Level::Trace));
         assert_eq!(Level::from_name("loud"), None);
+        assert_eq!(
+            [0, 2, 6, 9].map(Level::from_ucx),
+            [Some(Level::Fatal), Some(Level::Warn), Some(Level::Trace), Some(Level::Trace),]
+        );
+        assert_eq!(Level::from_ucx(-1), None);
     }
 
     #[test]

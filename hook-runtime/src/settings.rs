@@ -4,6 +4,7 @@
 //! because UCX warns about variables of its kind that it does not know.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::sys::environment;
 
@@ -23,6 +24,22 @@ pub fn is_yes(name: &str) -> bool {
     environment::variable(name)
         .and_then(|value| value.into_string().ok())
         .is_some_and(|value| yes.contains(&value.to_ascii_lowercase().as_str()))
+}
+
+/// What UCX's own option says, where UCX is asked: 0 while it is not.
+static FORCE_FAR: AtomicU8 = AtomicU8::new(0);
+
+/// Takes the form of jumps from UCX's option instead of the environment.
+pub fn set_force_far(force: bool) {
+    FORCE_FAR.store(if force { 2 } else { 1 }, Ordering::Relaxed);
+}
+
+/// Whether entries are patched with the longest form of jump everywhere.
+pub fn force_far() -> bool {
+    match FORCE_FAR.load(Ordering::Relaxed) {
+        0 => is_yes(FORCE_FAR_JUMP),
+        asked => asked == 2,
+    }
 }
 
 /// The mechanisms that may be used.

@@ -90,6 +90,19 @@ impl Sizes {
         removed
     }
 
+    /// All allocations and mappings that are remembered, by address.
+    pub fn all(&self) -> Vec<(usize, Allocation)> {
+        let mut all: Vec<_> =
+            lock(&self.mappings).iter().map(|(&at, &found)| (at, found)).collect();
+        for shard in &self.shards {
+            if let Some(shard) = lock(shard).as_ref() {
+                all.extend(shard.iter().map(|(&address, &found)| (address, found)));
+            }
+        }
+        all.sort_unstable_by_key(|&(address, _)| address);
+        all
+    }
+
     fn shard(&self, address: usize) -> MutexGuard<'_, Option<Shard>> {
         // Allocations are at least 256 bytes apart, so the low bits say little.
         lock(&self.shards[(address >> 8 ^ address >> 20) % SHARDS])

@@ -131,7 +131,7 @@ fn patch_entries() {
     let Some(first) = entries.first() else { return };
     // Patched code must stay where it is.
     loader::pin(first.address);
-    let force_far = settings::is_yes(settings::FORCE_FAR_JUMP);
+    let force_far = settings::force_far();
     // SAFETY: the entries are functions of the driver by their own names, and it has been
     // pinned; the replacements have the signatures that these are documented to have.
     for refused in unsafe { entry::patch(&entries, force_far) } {

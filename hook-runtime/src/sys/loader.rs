@@ -262,6 +262,7 @@ struct SearchEntry {
 const SEARCH_LIST: c_int = 4;
 const SEARCH_SIZE: c_int = 5;
 const LINK_MAP: c_int = 2;
+const SYMBOL_ENTRY: c_int = 1;
 
 unsafe extern "C" {
     fn dlinfo(handle: *mut c_void, request: c_int, result: *mut c_void) -> c_int;
@@ -282,6 +283,53 @@ fn handle_of(address: usize) -> Option<*mut c_void> {
     let known =
         unsafe { dladdr1(address as *const c_void, &raw mut info, &raw mut record, LINK_MAP) };
     (known != 0 && !record.is_null()).then_some(record)
+}
+
+/// The path of the object that holds `address`, as the loader knows it.
+pub fn path_of(address: usize) -> Option<CString> {
+    // SAFETY: all fields may be zero.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked for; the structure is only written.
+    let known = unsafe { libc::dladdr(address as *const c_void, &raw mut info) } != 0;
+    // SAFETY: the loader's names end in NUL, and that of an object which holds code in use stays.
+    (known && !info.dli_fname.is_null()).then(|| unsafe { CStr::from_ptr(info.dli_fname) }.into())
+}
+
+/// A library that somebody else has loaded, perhaps for himself alone, and that stays
+/// loaded from now on.
+#[derive(Debug)]
+pub struct Resident(*mut c_void);
+
+impl Resident {
+    /// The library with this path or `DT_SONAME`, if it is loaded.
+    ///
+    /// This takes the loader's lock: never call it inside [`with_objects`].
+    pub fn find(name: &CStr) -> Option<Self> {
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+        // SAFETY: opening what is loaded already runs no constructor. The handle is kept.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
+        (!handle.is_null()).then_some(Self(handle))
+    }
+
+    /// The address of a symbol.
+    pub fn symbol(&self, symbol: &CStr) -> Option<usize> {
+        let found = find(self.0, symbol, None);
+        (found != 0).then_some(found)
+    }
+
+    /// The address of a variable, and its size in bytes.
+    pub fn variable(&self, symbol: &CStr) -> Option<(usize, usize)> {
+        let address = self.symbol(symbol)?;
+        // SAFETY: all fields may be zero.
+        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+        let mut entry = std::ptr::null_mut();
+        let (at, info) = (address as *const c_void, &raw mut info);
+        // SAFETY: any address may be asked for; both results are places of ours.
+        let known = unsafe { dladdr1(at, info, &raw mut entry, SYMBOL_ENTRY) };
+        // SAFETY: if it is there, it is an entry of the symbol table of a loaded object.
+        let entry = unsafe { entry.cast::<libc::Elf64_Sym>().as_ref() }.filter(|_| known != 0)?;
+        Some((address, usize::try_from(entry.st_size).ok()?))
+    }
 }
 
 /// Forgets the message that a failed [`lookup`] left for the thread's next

@@ -50,6 +50,12 @@ impl MapsEntry {
     pub fn contains(&self, address: u64) -> bool {
         self.range.contains(&address)
     }
+
+    /// How many bytes it has.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        usize::try_from(self.range.end - self.range.start).unwrap_or(usize::MAX)
+    }
 }
 
 /// Why a line is not one of a memory map.
@@ -121,6 +127,14 @@ pub fn read_self() -> io::Result<Vec<MapsEntry>> {
     // Paths need not be UTF-8; what they say is only shown.
     let bytes = std::fs::read("/proc/self/maps")?;
     Ok(parse(&String::from_utf8_lossy(&bytes)))
+}
+
+/// Whether CUDA may have put memory into a region: its driver maps its own files, and
+/// reserves addresses of device memory by regions that the processor cannot touch. So do
+/// others (threads' guard pages), and this cannot tell them apart.
+#[must_use]
+pub fn may_be_reserved_by_cuda(region: &MapsEntry) -> bool {
+    region.protection == Protection::default() || region.path.starts_with("/dev/nvidia")
 }
 
 /// The region that holds an address, in a sorted map.

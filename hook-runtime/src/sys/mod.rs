@@ -6,18 +6,17 @@
 //! * [`environment`] reads variables;
 //! * [`files`] looks at candidates for loading;
 //! * [`loader`] lists what is loaded and asks for symbols;
+//! * [`maps`] reads the memory map;
 //! * [`pages`] makes a protected slot writable for one store;
 //! * [`output`] writes without a buffer;
 //! * the others serve the patching of code.
 
-#![cfg_attr(
-    bistro_hooks,
-    expect(clippy::disallowed_methods, reason = "this is the way out, as `host` is for the tool")
-)]
+#![expect(clippy::disallowed_methods, reason = "this is the way out, as `host` is for the tool")]
 
 pub mod environment;
 pub mod files;
 pub mod loader;
+pub mod maps;
 pub mod output;
 pub mod pages;
 
@@ -25,8 +24,6 @@ pub mod pages;
 pub mod exec_memory;
 #[cfg(bistro_hooks)]
 pub mod fork_lock;
-#[cfg(bistro_hooks)]
-pub mod maps;
 #[cfg(bistro_hooks)]
 pub mod membarrier;
 #[cfg(all(bistro_hooks, target_arch = "x86_64"))]

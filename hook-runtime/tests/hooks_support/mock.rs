@@ -44,6 +44,7 @@ impl Mock {
     }
 
     /// The demo program, which prints a line for each of its calls.
+    #[allow(dead_code, reason = "not every test runs it")]
     pub(crate) fn demo(&self, name: &str, static_runtime: bool) -> PathBuf {
         let mut sources = vec![fixtures().join("mock-driver/demo.c")];
         let mut libraries = vec!["-L.", "-Wl,-rpath,$ORIGIN"];
@@ -54,6 +55,12 @@ impl Mock {
             libraries.extend(["-lcudart", "-lcuda"]);
         }
         self.compile(name, &[], &sources, &libraries)
+    }
+
+    /// A program of a test's own, which links to the libraries that are named.
+    #[allow(dead_code, reason = "not every test has one")]
+    pub(crate) fn program(&self, name: &str, sources: &[PathBuf], libraries: &[&str]) -> PathBuf {
+        self.compile(name, &[], sources, &[&["-L.", "-Wl,-rpath,$ORIGIN"], libraries].concat())
     }
 
     fn compile(&self, name: &str, flags: &[&str], sources: &[PathBuf], libs: &[&str]) -> PathBuf {

@@ -1,12 +1,14 @@
 //! `libucm_cuda.so`: hooks on CUDA's memory functions as a module.
 //!
 //! Preloaded or opened, it installs hooks by itself if `HOOK_RUNTIME_TRACE` asks for a
-//! trace; otherwise when `hook_runtime_install` is called. It needs neither CUDA nor UCX to
+//! trace; otherwise when `hook_runtime_install` is called, or when UCX asks for its events:
+//! in the place of UCX's own module, or preloaded, it makes them for UCX. It needs neither CUDA nor UCX to
 //! be loaded, and is hooked into whatever of CUDA is.
 
 use std::ffi::{c_char, c_int, c_void};
 
 use hook_runtime::c_api::{self, CHandler};
+use hook_runtime::ucm;
 
 /// Run by the loader as soon as the module is loaded.
 #[used]
@@ -14,9 +16,28 @@ use hook_runtime::c_api::{self, CHandler};
 static ON_LOAD: extern "C" fn() = {
     extern "C" fn on_load() {
         c_api::on_load();
+        ucm::register();
     }
     on_load
 };
+
+/// Run by the loader at the very end: this object itself never goes before.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static ON_EXIT: extern "C" fn() = {
+    extern "C" fn on_exit() {
+        ucm::unregister();
+    }
+    on_exit
+};
+
+/// What UCX's module loader calls after it has loaded this. Usually there is nothing left
+/// to do, unless this was loaded before UCX was.
+#[unsafe(no_mangle)]
+pub extern "C" fn ucs_module_global_init() -> c_int {
+    ucm::register();
+    0
+}
 
 /// The version of the hook runtime.
 #[unsafe(no_mangle)]

@@ -4,34 +4,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 
 #[path = "../../../tests/hooks_support/mock.rs"]
 mod mock;
+mod support;
 use mock::Mock;
-
-/// The module. Cargo builds no module for a test that does not link to it, so that this is
-/// done here, into the same target directory.
-fn module() -> &'static Path {
-    static MODULE: OnceLock<PathBuf> = OnceLock::new();
-    MODULE.get_or_init(|| {
-        let test = std::env::current_exe().unwrap();
-        // The test is TARGET/PROFILE/deps/NAME.
-        let profile = test.ancestors().nth(2).unwrap();
-        let result = Command::new(env!("CARGO"))
-            .args(["build", "--offline", "--quiet", "--package", "ucm-cuda", "--target-dir"])
-            .arg(profile.parent().unwrap())
-            .args(if profile.ends_with("release") { &["--release"][..] } else { &[] })
-            .args(if cfg!(feature = "bistro") { &[][..] } else { &["--no-default-features"] })
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .unwrap();
-        assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
-        profile.join("libucm_cuda.so")
-    })
-}
+use support::module;
 
 fn run(program: &Path, mode: &str, trace: &Path) -> Output {
     Command::new(program)
