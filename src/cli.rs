@@ -20,7 +20,8 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 pub use self::{
     foreign::{AUTOCONF_OPTIONS, AutoconfOption, UCX_OPTIONS},
     options::{
-        CheckOptions, DemoOptions, Format, INSTALL_DIRS, InstallDir, Options, ToolkitCommand,
+        CheckOptions, DemoOptions, EmitOptions, Format, Generated, INSTALL_DIRS, InstallDir,
+        Options, ToolkitCommand,
     },
 };
 use crate::error::{Code, Error};
@@ -36,6 +37,10 @@ pub enum Command {
     Toolkit(ToolkitCommand),
     /// `demo`: the hooks at work on the mock driver.
     Demo(DemoOptions),
+    /// `emit`: the report in another format.
+    Emit(EmitOptions),
+    /// `generate`: the manual, completions, tables.
+    Generate(Generated),
 }
 
 /// An option of ours, as often as it was given.
@@ -120,6 +125,10 @@ pub fn parse(arguments: &[OsString]) -> Result<Parsed, Error> {
             (Command::Toolkit(command), &matches, cli.options)
         }
         Some(options::Subcommand::Demo { demo }) => (Command::Demo(demo), &matches, cli.options),
+        Some(options::Subcommand::Emit { emit }) => (Command::Emit(emit), &matches, cli.options),
+        Some(options::Subcommand::Generate { what }) => {
+            (Command::Generate(what), &matches, cli.options)
+        }
     };
     Ok(Parsed::Run(Box::new(Typed {
         install_dirs: install_dirs(inner),
@@ -145,6 +154,30 @@ pub(crate) fn definition() -> clap::Command {
     };
     let command = options::Cli::command().args_override_self(true);
     with_dirs(command).mut_subcommand("check", with_dirs)
+}
+
+/// The definition as people see it, in the manual and in completions.
+pub(crate) fn documented() -> clap::Command {
+    let definition = definition().after_help(help::epilogue());
+    let hidden: Vec<String> = definition
+        .get_subcommands()
+        .filter(|command| command.is_hide_set())
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    // clap cannot take a subcommand out again, so those that are seen go into
+    // a copy of the rest.
+    let mut seen = clap::Command::new("ucx-configure")
+        .about(definition.get_about().cloned().unwrap_or_default())
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_subcommand(true)
+        .after_help(help::epilogue())
+        .args(definition.get_arguments().cloned());
+    for command in definition.get_subcommands() {
+        if !hidden.iter().any(|name| name == command.get_name()) {
+            seen = seen.subcommand(command.clone());
+        }
+    }
+    seen
 }
 
 fn install_dirs(matches: &ArgMatches) -> BTreeMap<&'static str, OsString> {

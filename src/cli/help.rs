@@ -31,7 +31,7 @@ pub(super) fn text(definition: clap::Command, show: Show) -> String {
     }
 }
 
-fn epilogue() -> String {
+pub(super) fn epilogue() -> String {
     let mut text = String::from(
         "Every `--with-X` can be `--without-X`, every `--enable-X` `--disable-X`. Options of UCX's \
          configure that are not about CUDA are named in one warning and otherwise ignored.\n\n\

@@ -15,7 +15,7 @@ const INSTALLATION: &str = "Installation directories";
 #[command(
     name = "ucx-configure",
     about = "Finds CUDA, NVML, nvcc and gdrcopy as UCX v1.19.0's configure does, and builds hook-runtime to match",
-    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...",
+    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...\n       ucx-configure emit FORMAT[:NAME] [-B DIR] [-o DIR]",
     version,
     disable_help_subcommand = true,
     subcommand_negates_reqs = true
@@ -46,6 +46,18 @@ pub(super) enum Subcommand {
     Demo {
         #[command(flatten)]
         demo: DemoOptions,
+    },
+    /// Render what a build directory's report says in another format
+    Emit {
+        #[command(flatten)]
+        emit: EmitOptions,
+    },
+    /// Print what is made from the program's own tables
+    #[command(hide = true)]
+    Generate {
+        /// What to print
+        #[arg(value_enum, value_name = "WHAT")]
+        what: Generated,
     },
 }
 
@@ -167,6 +179,39 @@ pub struct DemoOptions {
     /// Keep cargo off the network
     #[arg(long)]
     pub offline: bool,
+}
+
+/// The options of `emit`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct EmitOptions {
+    /// The format, or one of its files; without it, the formats are listed
+    #[arg(value_name = "FORMAT[:NAME]")]
+    pub format: Option<OsString>,
+    /// The build directory that was configured [default: the current directory]
+    #[arg(short = 'B', long, value_name = "DIR")]
+    pub build_dir: Option<OsString>,
+    /// Write the format's files there instead of one to standard output
+    #[arg(short = 'o', long, value_name = "DIR")]
+    pub output: Option<OsString>,
+}
+
+/// What `generate` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Generated {
+    /// The manual page, in roff.
+    Man,
+    /// Completions for bash.
+    CompleteBash,
+    /// Completions for zsh.
+    CompleteZsh,
+    /// Completions for fish.
+    CompleteFish,
+    /// Completions for elvish.
+    CompleteElvish,
+    /// Completions for PowerShell.
+    CompletePowershell,
+    /// Tables of exit codes, errors, variables, probes and formats, in Markdown.
+    Docs,
 }
 
 /// One of autoconf's installation directories.

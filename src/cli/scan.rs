@@ -10,6 +10,9 @@ use std::{
 use super::{AUTOCONF_OPTIONS, Occurrences, UCX_OPTIONS, help::Show};
 use crate::error::{Code, Error};
 
+/// The commands.
+const COMMANDS: &[&str] = &["check", "toolkit", "demo", "emit", "generate"];
+
 /// What the arguments come to.
 #[derive(Debug)]
 pub(super) enum Scanned {
@@ -50,7 +53,7 @@ struct Known {
 /// Reads the arguments.
 pub(super) fn scan(arguments: &[OsString], definition: &clap::Command) -> Result<Scanned, Error> {
     let (subcommand, known) = subcommand(arguments, definition);
-    if let Some(name @ ("toolkit" | "demo")) = subcommand {
+    if let Some(name) = subcommand.filter(|name| *name != "check") {
         // Their arguments are in plain form: autoconf knows no such commands.
         let wants_help = arguments.iter().any(|argument| argument == "--help" || argument == "-h");
         return Ok(if wants_help && arguments.len() == 2 {
@@ -97,7 +100,7 @@ fn subcommand(
     let root = known_options(definition);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
-        if let Some(name) = ["check", "toolkit", "demo"].into_iter().find(|name| argument == name) {
+        if let Some(name) = COMMANDS.iter().copied().find(|name| argument == name) {
             return (Some(name), if name == "check" { check } else { root });
         }
         let name = argument.to_str().unwrap_or_default().trim_start_matches('-');
@@ -296,8 +299,8 @@ impl<'a> Scanner<'a> {
                 .means(format!("The value of `--{bare}` comes after an equals sign."))
                 .hint(format!("Write `--{bare}={shown}`.")),
             None => {
-                let near = ["check", "toolkit", "demo"]
-                    .into_iter()
+                let near = COMMANDS
+                    .iter()
                     .find(|command| strsim::damerau_levenshtein(command, &shown.to_string()) <= 2);
                 match near {
                     Some(command) => error.hint(format!("Did you mean the command `{command}`?")),

@@ -15,6 +15,7 @@ use crate::{
 pub(super) const EMITTER: Emitter = Emitter {
     id: "config-h",
     file: Some("config.h"),
+    name: "config.h",
     doc: "The macros, as a C header in autoconf's form.",
     render,
 };

@@ -9,6 +9,7 @@ use crate::{
 pub(super) const EMITTER: Emitter = Emitter {
     id: "json",
     file: Some("ucx-configure.json"),
+    name: "ucx-configure.json",
     doc: "The report, as JSON; `templates/ucx-configure.schema.json` describes it.",
     render,
 };

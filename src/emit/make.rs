@@ -9,6 +9,7 @@ const EMPTY: &str = "$(UCX_CONFIGURE_EMPTY)";
 pub(super) const EMITTER: Emitter = Emitter {
     id: "mk",
     file: Some("config.mk"),
+    name: "config.mk",
     doc: "The substitutions and conditionals, for makefiles.",
     render,
 };

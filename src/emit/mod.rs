@@ -7,10 +7,18 @@
 //! give equal bytes and an unchanged file stays untouched.
 
 mod cargo;
+mod ci;
+mod cmake;
 mod config_h;
+mod config_site;
+mod deb;
 mod json;
 mod make;
+mod meson;
+mod parts;
+mod pkg_config;
 mod quote;
+mod rpm;
 mod shell;
 mod template;
 mod variables;
@@ -25,6 +33,8 @@ pub struct Emitter {
     /// Its file in the build directory; none where it is only written on
     /// request.
     pub file: Option<&'static str>,
+    /// Its file's name where it is written into a directory on request.
+    pub name: &'static str,
     /// What it is, one sentence.
     pub doc: &'static str,
     /// Renders it.
@@ -33,12 +43,44 @@ pub struct Emitter {
 
 /// Every format, in the order in which the files are written and listed. The
 /// report comes last: whoever sees it finds the others as it says.
-pub const EMITTERS: &[Emitter] =
-    &[config_h::EMITTER, make::EMITTER, shell::EMITTER, cargo::EMITTER, json::EMITTER];
+pub const EMITTERS: &[Emitter] = &[
+    config_h::EMITTER,
+    make::EMITTER,
+    shell::EMITTER,
+    cargo::EMITTER,
+    pkg_config::CUDA,
+    pkg_config::GDRCOPY,
+    pkg_config::GDRAPI,
+    cmake::CONFIG,
+    cmake::CACHE,
+    meson::EMITTER,
+    config_site::EMITTER,
+    rpm::SPEC,
+    rpm::CUDA,
+    rpm::GDRCOPY,
+    deb::CONTROL,
+    deb::CUDA,
+    deb::GDRCOPY,
+    deb::SUBSTVARS,
+    ci::MATRIX,
+    ci::OUTPUT,
+    ci::GITLAB,
+    json::EMITTER,
+];
 
-/// The format of that name.
+/// The format of that name, `FORMAT` or `FORMAT:NAME`.
 pub fn find(id: &str) -> Option<&'static Emitter> {
     EMITTERS.iter().find(|emitter| emitter.id == id)
+}
+
+/// The formats that a name stands for: one, or all `FORMAT:NAME` of a
+/// `FORMAT`; none where there is nothing of that name.
+pub fn family(name: &str) -> Vec<&'static Emitter> {
+    if let Some(emitter) = find(name) {
+        return vec![emitter];
+    }
+    let belongs = |id: &str| id.split_once(':').is_some_and(|(family, _)| family == name);
+    EMITTERS.iter().filter(|emitter| belongs(emitter.id)).collect()
 }
 
 /// The macro, and the variable in makefiles and scripts, that says that the

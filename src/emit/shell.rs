@@ -6,6 +6,7 @@ use crate::{error::Error, model::Report};
 pub(super) const EMITTER: Emitter = Emitter {
     id: "sh",
     file: Some("config.sh"),
+    name: "config.sh",
     doc: "The substitutions and conditionals, for shell scripts.",
     render,
 };

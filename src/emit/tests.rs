@@ -47,7 +47,10 @@ fn texts() {
                 insta::assert_snapshot!(format!("{id}-{name}"), rendered(id, report));
             }
         }
-        insta::assert_snapshot!("cargo", rendered("cargo", &reports[0].1));
+        for emitter in EMITTERS.iter().filter(|emitter| emitter.file.is_none()) {
+            let report = if emitter.id == "config-site" { &reports[2].1 } else { &reports[0].1 };
+            insta::assert_snapshot!(emitter.id.replace(':', "-"), rendered(emitter.id, report));
+        }
         insta::assert_snapshot!("json", rendered("json", &reports[0].1));
     });
 }
@@ -151,6 +154,45 @@ fn the_schema_lists_exactly_our_names() {
     assert_eq!(names("component"), json!(Component::ALL));
     assert_eq!(names("module"), json!(Module::ALL));
     assert_eq!(names("verdict"), json!(["yes", "no", "broken", "skipped"]));
+}
+
+#[test]
+fn the_matrix_is_what_its_schema_says() {
+    let schema: Value = serde_json::from_str(super::ci::SCHEMA).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for report in [full(), empty(), fixtures::report(), fixtures::compat()] {
+        let value: Value = serde_json::from_str(&rendered("github:matrix", &report)).unwrap();
+        assert!(validator.is_valid(&value), "{value}");
+        let mut spoilt = value.clone();
+        spoilt["include"][0]["cuda"] = json!("twelve");
+        assert!(!validator.is_valid(&spoilt));
+    }
+}
+
+#[test]
+fn a_family_has_all_its_files() {
+    let ids = |name: &str| family(name).iter().map(|emitter| emitter.id).collect::<Vec<_>>();
+    assert_eq!(ids("cargo"), ["cargo"]);
+    assert_eq!(ids("cmake"), ["cmake:config", "cmake:cache"]);
+    assert_eq!(ids("cmake:cache"), ["cmake:cache"]);
+    assert!(ids("cmak").is_empty() && ids("").is_empty());
+    let names: BTreeSet<_> = EMITTERS.iter().map(|emitter| emitter.name).collect();
+    assert_eq!(names.len(), EMITTERS.len());
+}
+
+#[test]
+fn formats_say_what_they_need() {
+    use crate::error::Code;
+    let code = |id: &str, report: &Report| (find(id).unwrap().render)(report).unwrap_err().code;
+    let nothing = empty();
+    for id in ["pkg-config:ucx-cuda", "cmake:config", "rpm:spec", "deb:control"] {
+        assert_eq!(code(id, &nothing), Code::NeedsCuda, "{id}");
+    }
+    assert_eq!(code("pkg-config:gdrapi", &nothing), Code::GdrCopyNotMet);
+    assert_eq!(code("config-site", &fixtures::report()), Code::Usage, "strict answers");
+    let mut failed = fixtures::compat();
+    failed.ok = false;
+    assert_eq!(code("config-site", &failed), Code::NeedsCuda);
 }
 
 #[test]

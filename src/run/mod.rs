@@ -8,10 +8,13 @@
 
 mod check;
 mod configure;
+mod emit;
+mod generate;
 mod last_run;
 mod outputs;
 mod print;
 mod remarks;
+mod report_file;
 mod requirement;
 mod toolkit;
 
@@ -50,6 +53,8 @@ fn command(typed: &Typed, host: Host) -> Result<(), Error> {
         Command::Check(options) => check::run(typed, options, host),
         Command::Toolkit(command) => toolkit::run(typed, command, &host),
         Command::Demo(options) => toolkit::demo(typed, options, &host),
+        Command::Emit(options) => emit::run(options, &host),
+        Command::Generate(what) => generate::run(*what),
     }
 }
 

@@ -106,8 +106,8 @@ fn every_output_can_be_made_again_from_the_json() {
     let text = fs::read_to_string(&build.join("ucx-configure.json")).unwrap();
     let report: Report = serde_json::from_str(&text).unwrap();
     for emitter in EMITTERS {
-        let again = (emitter.render)(&report).unwrap();
         if let Some(name) = emitter.file {
+            let again = (emitter.render)(&report).unwrap();
             assert_eq!(again, fs::read_to_string(&build.join(name)).unwrap(), "{name}");
         }
     }

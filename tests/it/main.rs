@@ -12,6 +12,8 @@ mod emitters;
 mod engine;
 /// Every error, as a fixture.
 mod failing;
+/// The other formats, read by those whom they are for.
+mod formats;
 /// A sandbox for whole runs.
 mod harness;
 /// config.log of a real run, repeated.

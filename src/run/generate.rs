@@ -1,0 +1,126 @@
+//! `generate`: the manual, completions and tables, from the definitions that
+//! the program itself works with.
+
+use std::fmt::Write as _;
+
+use clap_complete::Shell;
+
+use super::print_line;
+use crate::{
+    cli::{self, Generated},
+    emit::EMITTERS,
+    env_vars::ENV_VARS,
+    error::{CODES, Code, Error},
+    exit::Exit,
+    probe::catalog::PROBES,
+};
+
+/// Runs it.
+pub(super) fn run(what: Generated) -> Result<(), Error> {
+    let text = match what {
+        Generated::Man => manual()?,
+        Generated::CompleteBash => completions(Shell::Bash),
+        Generated::CompleteZsh => completions(Shell::Zsh),
+        Generated::CompleteFish => completions(Shell::Fish),
+        Generated::CompleteElvish => completions(Shell::Elvish),
+        Generated::CompletePowershell => completions(Shell::PowerShell),
+        Generated::Docs => docs(),
+    };
+    print_line(text.trim_end())
+}
+
+fn manual() -> Result<String, Error> {
+    let mut bytes = Vec::new();
+    clap_mangen::Man::new(cli::documented())
+        .render(&mut bytes)
+        .map_err(|error| fault(&error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| fault(&error.to_string()))
+}
+
+fn fault(said: &str) -> Error {
+    Error::new(Code::Internal, "the manual page cannot be made").said(said)
+}
+
+fn completions(shell: Shell) -> String {
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut cli::documented(), "ucx-configure", &mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Every table, each below its heading.
+fn docs() -> String {
+    let exits = Exit::ALL.map(|exit| [exit.code().to_string(), exit.doc().to_owned()]);
+    let codes =
+        CODES.iter().map(|row| [code(row.name), row.exit.code().to_string(), row.doc.to_owned()]);
+    let variables = ENV_VARS.iter().map(|row| {
+        let argument = if row.is_argument { "yes" } else { "no" };
+        [code(row.name), argument.to_owned(), row.doc.to_owned()]
+    });
+    let probes = PROBES.iter().map(|row| {
+        let label = if row.label.is_empty() { "(a control)" } else { row.label };
+        [code(row.id), code(&format!("probes/{}", row.file)), label.to_owned()]
+    });
+    let formats = EMITTERS.iter().map(|row| {
+        let place = if row.file.is_some() { "every run" } else { "on request" };
+        [code(row.id), code(row.name), place.to_owned(), row.doc.to_owned()]
+    });
+    [
+        table("Exit codes", ["code", "meaning"], exits),
+        table("Error codes", ["code", "exit", "meaning"], codes),
+        table("Variables", ["variable", "also as NAME=VALUE", "what it is"], variables),
+        table("Probes", ["probe", "source", "checking"], probes),
+        table("Formats", ["format", "file", "written", "what it is"], formats),
+    ]
+    .join("\n")
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}
+
+fn table<const N: usize>(
+    title: &str,
+    head: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut text = format!("## {title}\n\n| {} |\n|{}\n", head.join(" | "), "---|".repeat(N));
+    for row in rows {
+        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', r"\|")).collect();
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_in_the_tables() {
+        let text = docs();
+        let rows = Exit::ALL.len() + CODES.len() + ENV_VARS.len() + PROBES.len() + EMITTERS.len();
+        // Two lines of a head for each of the five tables.
+        assert_eq!(text.lines().filter(|line| line.starts_with('|')).count(), rows + 10);
+        for name in ["E0101", "CUDA_HOME", "cuda.header.cuda_h", "config-site"] {
+            assert!(text.contains(&format!("| `{name}` |")), "{name}");
+        }
+        assert!(table("T", ["a"], [["x|y".to_owned()]]).ends_with("| x\\|y |\n"));
+    }
+
+    #[test]
+    fn the_manual_and_completions_know_the_options_and_commands() {
+        let manual = manual().unwrap();
+        assert!(manual.contains(r".TH ucx-configure 1"), "{manual}");
+        let texts = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::Elvish, Shell::PowerShell]
+            .map(completions);
+        for text in texts {
+            for word in ["with-cuda", "includedir", "emit", "require"] {
+                assert!(text.contains(word), "{word} in\n{text}");
+            }
+            assert!(!text.contains("complete-elvish"), "hidden commands stay hidden");
+        }
+        for word in ["with\\-cuda", "includedir", "emit", "CUDA_HOME"] {
+            assert!(manual.contains(word), "{word} in\n{manual}");
+        }
+    }
+}
