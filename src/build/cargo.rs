@@ -199,7 +199,7 @@ fn failure(completed: &Completed, offline: bool) -> Error {
     let meaning = MEANINGS
         .iter()
         .find(|row| row.marks.iter().any(|mark| completed.stderr.contains(mark)))
-        .unwrap_or(&DID_NOT_COMPILE);
+        .unwrap_or(&UNKNOWN);
     let error = error.means(meaning.means);
     let error = if offline && meaning.network {
         error.hint("Run once without `--offline`, or `cargo fetch --locked` in the source.")
@@ -268,12 +268,19 @@ const MEANINGS: &[Meaning] = &[
         hint: "Free space, or name another build directory with `-B DIR`.",
         network: false,
     },
+    Meaning {
+        marks: &["could not compile", "failed to run custom build command"],
+        means: "hook-runtime does not compile with the features that were found.",
+        hint: "This is most likely a fault of ours: please report it with `ucx-configure.json` and `config.log`.",
+        network: false,
+    },
 ];
 
-const DID_NOT_COMPILE: Meaning = Meaning {
+/// The meaning of everything else.
+const UNKNOWN: Meaning = Meaning {
     marks: &[],
-    means: "hook-runtime does not compile with the features that were found.",
-    hint: "This is most likely a fault of ours: please report it with `ucx-configure.json` and `config.log`.",
+    means: "cargo failed for a reason of its own.",
+    hint: "Run the command by hand.",
     network: false,
 };
 

@@ -58,7 +58,7 @@ pub fn demo(request: &Request, host: &Host, sink: &mut dyn Sink) -> Result<Demo,
         cfg: &cfg,
         modules: &[Module::UcmCuda],
         compiler: Some(&compiler.identity),
-        bindings: None,
+        toolkit: None,
     };
     let made = make(&wish, request, host, sink)?;
     let built = install::install(&made, &room.join("modules"), sink)?;

@@ -19,9 +19,10 @@ pub use demo::{Demo, demo};
 pub use source::SOURCE_VARIABLE;
 
 use crate::{
-    error::{Code, Error},
+    emit::bindings,
+    error::Error,
     host::{Host, fs},
-    model::{Module, Report, SCHEMA_VERSION, ToolIdentity},
+    model::{Module, Report, SCHEMA_VERSION, ToolIdentity, Toolkit},
     request::{Bindings, Request},
     ui::{Event, Sink},
 };
@@ -70,9 +71,9 @@ pub fn build_runtime(
         cfg: &report.cfg,
         modules: &report.modules,
         compiler: report.compiler.as_ref(),
-        bindings: match request.bindings {
+        toolkit: match request.bindings {
             Bindings::Kept => None,
-            Bindings::Generate => Some(generate_bindings(report, &state_dir(request))?),
+            Bindings::Generate => report.toolkit.as_ref(),
         },
     };
     let made = make(&wish, request, host, sink)?;
@@ -85,7 +86,9 @@ struct Wish<'a> {
     cfg: &'a BTreeMap<String, bool>,
     modules: &'a [Module],
     compiler: Option<&'a ToolIdentity>,
-    bindings: Option<Utf8PathBuf>,
+    /// The toolkit whose headers bindings are made from; none for the kept
+    /// bindings.
+    toolkit: Option<&'a Toolkit>,
 }
 
 /// Builds modules and leaves them where cargo puts them.
@@ -102,12 +105,16 @@ fn make(
     sink.event(&Event::Decided(&format!("hook-runtime is built from {source}")));
     let flags = state.join("hook-runtime.json");
     fs::write_if_changed(&flags, flags_text(wish.cfg).as_bytes(), 0o644)?;
+    let bindings = match wish.toolkit {
+        Some(toolkit) => Some(generate_bindings(toolkit, &source, &state)?),
+        None => None,
+    };
     let order = cargo::Order {
         cargo: &cargo,
         source: &source,
         target: &state.join("target"),
         flags: &flags,
-        bindings: wish.bindings.as_deref(),
+        bindings: bindings.as_deref(),
         modules: wish.modules,
         bistro: wish.cfg.get("bistro_hooks").copied().unwrap_or(false),
         offline: request.offline,
@@ -156,8 +163,18 @@ fn linker(compiler: &ToolIdentity, request: &Request, host: &Host) -> Option<Str
     (asked || !has_cc()).then(|| word.clone())
 }
 
-/// Runs bindgen over the headers that were found.
-fn generate_bindings(report: &Report, state: &Utf8Path) -> Result<Utf8PathBuf, Error> {
-    let _ = (report, state);
-    Err(Error::new(Code::BindingsFailed, "bindings cannot be generated yet"))
+/// Runs bindgen over the headers that were found, as the sources want it.
+fn generate_bindings(
+    toolkit: &Toolkit,
+    source: &Utf8Path,
+    state: &Utf8Path,
+) -> Result<Utf8PathBuf, Error> {
+    let dir = source.join("hook-runtime/bindings");
+    let headers = fs::read_to_string(&dir.join("headers.h"))?;
+    let allow = fs::read_to_string(&dir.join("allow.txt"))?;
+    let wanted = bindings::Wanted { headers: &headers, allow: &allow };
+    let text = bindings::generate(&wanted, &toolkit.include_dirs, &[])?;
+    let file = state.join("bindings.rs");
+    fs::write_if_changed(&file, text.as_bytes(), 0o644)?;
+    Ok(file)
 }

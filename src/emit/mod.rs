@@ -6,6 +6,7 @@
 //! stamps, no version of ours and no scratch paths, so that equal answers
 //! give equal bytes and an unchanged file stays untouched.
 
+pub mod bindings;
 mod cargo;
 mod ci;
 mod cmake;

@@ -147,7 +147,7 @@ fn a_source_variable_that_leads_nowhere_is_told() {
 }
 
 /// Kept between runs, so that cargo need not compile everything each time.
-fn kept_dir(name: &str) -> Utf8PathBuf {
+pub(crate) fn kept_dir(name: &str) -> Utf8PathBuf {
     Utf8Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+/// The bindings that hook-runtime keeps.
+mod bindings;
 /// hook-runtime built with cargo.
 mod build_runtime;
 /// Compat mode where nothing was recorded: quirks that are known by name.

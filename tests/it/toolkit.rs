@@ -21,7 +21,7 @@ use crate::build_runtime::host;
 
 /// Whether the package index may be used; says so if not.
 #[expect(clippy::print_stdout, reason = "a test that does not run says so")]
-fn may_fetch(test: &str) -> bool {
+pub(crate) fn may_fetch(test: &str) -> bool {
     let real = host(Utf8Path::new("/"), &[]);
     let may = real.env.get("UCX_CONFIGURE_REAL_TOOLKITS") == Some("1");
     if !may {

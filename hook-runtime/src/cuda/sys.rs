@@ -30,6 +30,10 @@ use std::ffi::c_uint;
 
 pub use bindings::*;
 
+/// A device address in the interface before CUDA 3.2, which today's headers no longer show.
+#[expect(non_camel_case_types, reason = "the name is CUDA's")]
+pub type CUdeviceptr_v1 = c_uint;
+
 /// Success, in both interfaces.
 pub const SUCCESS: c_uint = 0;
 /// "The driver (the runtime) is shutting down", in both interfaces.

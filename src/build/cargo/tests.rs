@@ -99,7 +99,7 @@ const FAILURES: &[(&str, &str, &str)] = &[
         "error[E0425]: cannot find value `x` in this scope\n --> src/lib.rs:1:1",
         "does not compile",
     ),
-    ("a\nb\n\nc\n", "a\nb\nc", "does not compile"),
+    ("a\nb\n\nc\n", "a\nb\nc", "a reason of its own"),
 ];
 
 #[test]

@@ -91,7 +91,6 @@ pub struct CUstream_st {
 pub struct CUmemPoolHandle_st {
     _unused: [u8; 0],
 }
-pub type CUdeviceptr_v1 = ::std::ffi::c_uint;
 pub type CUdeviceptr_v2 = ::std::ffi::c_ulonglong;
 pub type CUdeviceptr = CUdeviceptr_v2;
 pub type CUdevice_v1 = ::std::ffi::c_int;
