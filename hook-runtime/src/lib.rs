@@ -12,6 +12,8 @@
 //! cuda::replacements   called instead of the function; calls the original
 //!      │
 //! event            Allocated / Freed, exact address and size, to each subscriber
+//!      │
+//! memtype          what kind of memory an address is, without asking the driver each time
 //! ```
 //!
 //! Only [`sys`] talks to the kernel and the loader. Nothing here links to CUDA:
@@ -25,6 +27,7 @@ mod error;
 pub mod event;
 pub mod hook;
 pub mod log;
+pub mod memtype;
 #[cfg(bistro_hooks)]
 pub mod patch;
 pub mod reloc;

@@ -1,8 +1,13 @@
 //! Questions to the driver that the process has loaded.
 //!
-//! Nothing here loads it. Its functions are looked up in the loaded object itself when the
+//! Nothing in this file loads it; [`open`] does, for the transports. Its functions are looked up in the loaded object itself when the
 //! list of objects is walked, and called by address, so that no question goes through a
 //! hooked slot. Where the driver is missing or lacks a function, there is no answer.
+
+pub mod calls;
+pub mod failure;
+pub mod open;
+pub mod types;
 
 use std::ffi::{CStr, c_uint};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -124,6 +124,7 @@ fn destroy(
         return original();
     }
     let gone = guarded(|| {
+        crate::memtype::owner_ends();
         let gone = owner().map(|owner| SIZES.remove_owned(owner)).unwrap_or_default();
         for (address, allocation) in &gone {
             tell(EventKind::Freed, symbol, *address, *allocation);

@@ -5,6 +5,7 @@
 //!
 //! * [`environment`] reads variables;
 //! * [`files`] looks at candidates for loading;
+//! * [`library`] opens libraries;
 //! * [`loader`] lists what is loaded and asks for symbols;
 //! * [`maps`] reads the memory map;
 //! * [`pages`] makes a protected slot writable for one store;
@@ -15,6 +16,7 @@
 
 pub mod environment;
 pub mod files;
+pub mod library;
 pub mod loader;
 pub mod maps;
 pub mod output;

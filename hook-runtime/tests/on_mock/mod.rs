@@ -1,0 +1,41 @@
+//! Runs a test in a process of its own, against the mock driver.
+#![expect(clippy::disallowed_methods, reason = "a test starts its own processes")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+#![allow(dead_code, reason = "each test file uses its own part of this")]
+
+use std::process::{Command, Output};
+
+#[path = "../support/mock.rs"]
+pub(crate) mod mock;
+
+const CHILD: &str = "HOOK_RUNTIME_TEST_CHILD";
+
+/// Runs `body` in a process of its own with the mock driver of `version` and `variables`.
+/// `test` is the name of the calling test.
+pub(crate) fn on_mock(test: &str, version: &str, variables: &[(&str, &str)], body: fn()) {
+    if std::env::var_os(CHILD).is_some_and(|name| name == test) {
+        body();
+        return;
+    }
+    let output = command(test, version, variables).output().unwrap();
+    assert_passed(test, &output);
+}
+
+/// A process that runs the test `test`, which has to look at [`is_child`].
+pub(crate) fn command(test: &str, version: &str, variables: &[(&str, &str)]) -> Command {
+    let mock = mock::shared_mock(version, mock::DEFAULT_PROLOGUE);
+    let mut command = mock.command(&std::env::current_exe().unwrap());
+    command
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(CHILD, test)
+        .env_remove("HOOK_RUNTIME_TRACE")
+        .envs(variables.iter().copied());
+    command
+}
+
+pub(crate) fn assert_passed(test: &str, output: &Output) {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{test}: {}\n{text}", output.status);
+    assert!(text.contains("1 passed"), "{test} did not run:\n{text}");
+}
