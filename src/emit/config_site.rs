@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::{Code, Error},
-    model::{DefineValue, Mode, Report},
+    model::{Component, DefineValue, Mode, Report, Verdict},
 };
 
 pub(super) const EMITTER: Emitter = Emitter {
@@ -27,12 +27,16 @@ pub(super) const EMITTER: Emitter = Emitter {
 };
 
 /// Cache variables of header questions, and the macro that has the answer.
-const HEADERS: &[(&str, &str)] = &[
-    ("ac_cv_header_cuda_h", "HAVE_CUDA_H"),
-    ("ac_cv_header_cuda_runtime_h", "HAVE_CUDA_RUNTIME_H"),
-    ("ac_cv_header_nvml_h", "HAVE_NVML_H"),
-    ("ac_cv_header_gdrapi_h", "HAVE_GDRAPI_H"),
-    ("ac_cv_lib_cuda_cuMemRetainAllocationHandle", "HAVE_CUMEMRETAINALLOCATIONHANDLE"),
+const HEADERS: &[(&str, Component, &str)] = &[
+    ("ac_cv_header_cuda_h", Component::CudaDriver, "HAVE_CUDA_H"),
+    ("ac_cv_header_cuda_runtime_h", Component::CudaRuntime, "HAVE_CUDA_RUNTIME_H"),
+    ("ac_cv_header_nvml_h", Component::Nvml, "HAVE_NVML_H"),
+    ("ac_cv_header_gdrapi_h", Component::GdrCopy, "HAVE_GDRAPI_H"),
+    (
+        "ac_cv_lib_cuda_cuMemRetainAllocationHandle",
+        Component::CudaDriver,
+        "HAVE_CUMEMRETAINALLOCATIONHANDLE",
+    ),
 ];
 
 /// Those of declarations: the macro is 1, 0, or not there when nobody asked.
@@ -46,13 +50,17 @@ const DECLARATIONS: &[(&str, &str)] = &[
 /// Those of libraries, and the substitution that is empty on a "no". The
 /// original asks for `gdrapi ` with a blank, which makes two underscores;
 /// whoever mends that has one.
-const LIBRARIES: &[(&str, &str)] = &[
-    ("ac_cv_lib_cuda_cuDeviceGetUuid", "CUDA_LIBS"),
-    ("ac_cv_lib_cudart_cudaGetDeviceCount", "CUDART_LIBS"),
-    ("ac_cv_lib_nvidia_ml_nvmlInit", "NVML_LIBS"),
-    ("ac_cv_lib_cudart_static_cudaGetDeviceCount", "CUDART_STATIC_LIBS"),
-    ("ac_cv_lib_gdrapi__gdr_pin_buffer", "GDR_COPY_LIBS"),
-    ("ac_cv_lib_gdrapi_gdr_pin_buffer", "GDR_COPY_LIBS"),
+const LIBRARIES: &[(&str, Component, &str)] = &[
+    ("ac_cv_lib_cuda_cuDeviceGetUuid", Component::CudaDriver, "CUDA_LIBS"),
+    ("ac_cv_lib_cudart_cudaGetDeviceCount", Component::CudaRuntime, "CUDART_LIBS"),
+    ("ac_cv_lib_nvidia_ml_nvmlInit", Component::Nvml, "NVML_LIBS"),
+    (
+        "ac_cv_lib_cudart_static_cudaGetDeviceCount",
+        Component::CudaRuntimeStatic,
+        "CUDART_STATIC_LIBS",
+    ),
+    ("ac_cv_lib_gdrapi__gdr_pin_buffer", Component::GdrCopy, "GDR_COPY_LIBS"),
+    ("ac_cv_lib_gdrapi_gdr_pin_buffer", Component::GdrCopy, "GDR_COPY_LIBS"),
 ];
 
 #[derive(Serialize)]
@@ -166,14 +174,19 @@ fn answers(report: &Report) -> Result<Vec<(&'static str, String)>, Error> {
         DefineValue::Defined(text) => Some(text == "1"),
         DefineValue::Undefined => None,
     };
+    // A question that was not put has no answer, and "no" would be one.
+    let asked = |component: Component| {
+        report.finding(component).is_none_or(|finding| finding.verdict != Verdict::Skipped)
+    };
     let mut answers: Vec<(&'static str, String)> = HEADERS
         .iter()
-        .map(|(variable, name)| (*variable, word(is_one(name).unwrap_or(false))))
+        .filter(|(_, component, _)| asked(*component))
+        .map(|(variable, _, name)| (*variable, word(is_one(name).unwrap_or(false))))
         .collect();
     for (variable, name) in DECLARATIONS {
         answers.extend(is_one(name).map(|yes| (*variable, word(yes))));
     }
-    for (variable, name) in LIBRARIES {
+    for (variable, _, name) in LIBRARIES.iter().filter(|(_, component, _)| asked(*component)) {
         answers.push((variable, word(!parts::words(report, name).is_empty())));
     }
     // A path alone is an answer: "no" would be searched for again.

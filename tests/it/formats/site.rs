@@ -71,6 +71,19 @@ fn the_site_file_has_the_answers_that_configure_would_find() {
 }
 
 #[test]
+fn the_site_file_answers_no_question_that_was_not_put() {
+    let Some(sandbox) = autoconf("the_site_file_answers_no_question_that_was_not_put") else {
+        return;
+    };
+    let arguments =
+        ["-B", "b", "--compat=v1.19.0", "--with-cuda=stub:12.5", "--without-gdrcopy", "--no-build"];
+    sandbox.run(arguments).must_end(0);
+    agrees(&sandbox, &format!("--with-cuda={} --without-gdrcopy", root(&sandbox, "toolkit")));
+    let site = sandbox.read("work/f/ucx-cuda.site");
+    assert!(!site.contains("gdrapi") && site.contains("ac_cv_header_nvml_h=yes"), "{site}");
+}
+
+#[test]
 fn the_site_file_refuses_what_it_was_not_made_for() {
     let Some(sandbox) = autoconf("the_site_file_refuses_what_it_was_not_made_for") else {
         return;
