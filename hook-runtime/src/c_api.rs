@@ -124,6 +124,10 @@ pub unsafe fn coverage(buffer: *mut c_char, length: usize) -> usize {
 pub fn on_load() {
     guarded((), || {
         let options = Options::from_environment();
+        #[cfg(bistro_hooks)]
+        if options.modes.bistro {
+            crate::patch::prepare();
+        }
         if options.trace.is_some()
             && let Err(error) = install(&options)
         {

@@ -6,7 +6,7 @@
 //! bytes that will be replaced. Moving them is left to [`super::relocate`].
 
 use iced_x86::{
-    Code, ConstantOffsets, Decoder, DecoderError, DecoderOptions, FlowControl, Instruction,
+    Code, ConstantOffsets, Decoder, DecoderError, DecoderOptions, Encoder, FlowControl, Instruction,
 };
 
 use super::{Reason, Refusal};
@@ -337,6 +337,15 @@ fn ends_flow(instruction: &Instruction) -> bool {
 
 fn is_breakpoint(instruction: &Instruction) -> bool {
     matches!(instruction.code(), Code::Int3 | Code::Int1)
+}
+
+/// Decodes and re-encodes one instruction, so that the tables behind that exist.
+pub fn warm_up() {
+    // `lea rax, [rip]` has an operand that a move changes.
+    const LEA: [u8; 7] = [0x48, 0x8d, 0x05, 0, 0, 0, 0];
+    let instruction = Decoder::with_ip(64, &LEA, 0x1000, DecoderOptions::NONE).decode();
+    let encoded = Encoder::new(64).encode(&instruction, 0x1000);
+    debug_assert_eq!(encoded.ok(), Some(LEA.len()));
 }
 
 #[cfg(test)]

@@ -54,10 +54,10 @@ pub use plan::{Form, Inside, Strategy, Write};
 #[cfg(target_arch = "x86_64")]
 pub use registry::Patched;
 #[cfg(target_arch = "x86_64")]
-pub use transaction::{Options, Prepared, Transaction, restore};
+pub use transaction::{Options, Prepared, Transaction, prepare, restore};
 
 #[cfg(not(target_arch = "x86_64"))]
-pub use unsupported::{Options, Patched, Prepared, Strategy, Transaction, restore};
+pub use unsupported::{Options, Patched, Prepared, Strategy, Transaction, prepare, restore};
 
 /// True where code can be patched at all. Elsewhere there are relocation hooks alone.
 pub const SUPPORTED: bool = cfg!(target_arch = "x86_64");

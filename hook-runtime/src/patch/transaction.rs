@@ -92,6 +92,18 @@ impl Ground {
     }
 }
 
+/// Does early what the first transaction would otherwise wait for.
+///
+/// Registering for core synchronisation makes the kernel wait until every
+/// processor has passed a quiescent state: microseconds while the process has
+/// one thread, 8 to 50 ms once it has many. The decoder's tables, which are
+/// made on their first use, take another half millisecond.
+pub fn prepare() {
+    // A refusal comes back, with its words, when a transaction asks again.
+    let _ = membarrier::register();
+    crate::code::prologue::warm_up();
+}
+
 /// What a target became.
 #[derive(Debug)]
 enum Item {
