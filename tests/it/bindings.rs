@@ -24,7 +24,8 @@ use ucx_configure::{
 
 use crate::{
     build_runtime::{host, kept_dir, report, request},
-    toolkit::may_fetch,
+    toolkit::on_wheels,
+    trees::{are_asked_for, waived},
 };
 
 /// Releases whose headers are compared: the first and last of each level that
@@ -49,14 +50,13 @@ fn kept(version: CudaVersion) -> String {
     source(&format!("src/cuda/sys/{level}.rs"))
 }
 
-/// Whether libclang is missing; says so.
-#[expect(clippy::print_stdout, reason = "a test that does not run says so")]
+/// Whether libclang is missing; says so for a test.
 fn lacks_libclang(test: &str) -> bool {
     let wanted = Wanted { headers: "int x;\n", allow: "" };
     match bindings::generate(&wanted, &[], &[]) {
         Ok(_) => false,
         Err(error) => {
-            println!("waived: {test}: {}", error.said.unwrap_or_default());
+            waived(test, &error.said.unwrap_or_default());
             true
         }
     }
@@ -118,11 +118,18 @@ fn item(words: &[&str]) -> String {
 }
 
 #[test]
-fn real_headers_agree_with_the_kept_bindings() {
-    let test = "real_headers_agree_with_the_kept_bindings";
-    if lacks_libclang(test) || !may_fetch(test) {
+fn bindings_from_real_toolkits() {
+    if lacks_libclang("bindings_from_real_toolkits") {
         return;
     }
+    let waived = on_wheels(&[
+        ("real headers agree with the kept bindings", real_headers_agree_with_the_kept_bindings),
+        ("hook-runtime is built with real headers", hook_runtime_is_built_with_real_headers),
+    ]);
+    assert_eq!(waived, if are_asked_for() { 0 } else { 2 });
+}
+
+fn real_headers_agree_with_the_kept_bindings() {
     let scratch = Scratch::new(None).unwrap();
     let machine: Host = host(scratch.path(), &[]);
     let bare = Request::bare(scratch.path().to_owned());
@@ -167,8 +174,7 @@ fn build_against(include: &Utf8Path, version: CudaVersion) {
 /// the types of all hooks are those of the headers.
 #[test]
 fn hook_runtime_is_built_with_bindings_from_the_headers() {
-    let test = "hook_runtime_is_built_with_bindings_from_the_headers";
-    if lacks_libclang(test) {
+    if lacks_libclang("hook_runtime_is_built_with_bindings_from_the_headers") {
         return;
     }
     let scratch = Scratch::new(None).unwrap();
@@ -177,9 +183,10 @@ fn hook_runtime_is_built_with_bindings_from_the_headers() {
     let version = b"#define UCX_STUB_CUDA_VERSION 12050\n";
     fs::write_new(&include.join("ucx_stub_version.h"), version, 0o644).unwrap();
     build_against(&include, CudaVersion::new(12, 5));
-    if !may_fetch("hook_runtime_is_built_with_bindings_from_the_headers (real ones)") {
-        return;
-    }
+}
+
+fn hook_runtime_is_built_with_real_headers() {
+    let scratch = Scratch::new(None).unwrap();
     let machine = host(scratch.path(), &[]);
     let bare = Request::bare(scratch.path().to_owned());
     let compiler = Compiler::find(&bare, &machine, &mut Silent).unwrap();
@@ -194,8 +201,7 @@ fn hook_runtime_is_built_with_bindings_from_the_headers() {
 
 #[test]
 fn headers_that_are_not_there_are_told() {
-    let test = "headers_that_are_not_there_are_told";
-    if lacks_libclang(test) {
+    if lacks_libclang("headers_that_are_not_there_are_told") {
         return;
     }
     let error = generate(Utf8Path::new("/no/include"), &[]).unwrap_err();

@@ -17,17 +17,32 @@ use ucx_configure::{
     ui::Silent,
 };
 
-use crate::build_runtime::host;
+use crate::{
+    build_runtime::host,
+    trees::{are_asked_for, waived},
+};
 
-/// Whether the package index may be used; says so if not.
-#[expect(clippy::print_stdout, reason = "a test that does not run says so")]
-pub(crate) fn may_fetch(test: &str) -> bool {
-    let real = host(Utf8Path::new("/"), &[]);
-    let may = real.env.get("UCX_CONFIGURE_REAL_TOOLKITS") == Some("1");
-    if !may {
-        println!("waived: {test}: UCX_CONFIGURE_REAL_TOOLKITS is not 1");
+/// Runs tests that need the package index, or waives every one; returns how
+/// many were waived.
+pub(crate) fn on_wheels(tests: &[(&str, fn())]) -> usize {
+    let mut waivers = Vec::new();
+    for (name, test) in tests {
+        if are_asked_for() {
+            test();
+        } else {
+            waivers.push(waived(name, "UCX_CONFIGURE_REAL_TOOLKITS is not 1"));
+        }
     }
-    may
+    waivers.len()
+}
+
+#[test]
+fn wheels_become_real_toolkits() {
+    let waived = on_wheels(&[
+        ("every release becomes a toolkit", every_release_becomes_a_toolkit),
+        ("the nvcc of 13.0 compiles", the_nvcc_of_13_0_compiles),
+    ]);
+    assert_eq!(waived, if are_asked_for() { 0 } else { 2 });
 }
 
 fn compiler(scratch: &Scratch, host: &Host) -> Compiler {
@@ -49,11 +64,7 @@ int main(void)
 }
 ";
 
-#[test]
 fn every_release_becomes_a_toolkit() {
-    if !may_fetch("every_release_becomes_a_toolkit") {
-        return;
-    }
     let scratch = Scratch::new(None).unwrap();
     let host = host(scratch.path(), &[]);
     let compiler = compiler(&scratch, &host);
@@ -79,11 +90,7 @@ fn every_release_becomes_a_toolkit() {
     }
 }
 
-#[test]
 fn the_nvcc_of_13_0_compiles() {
-    if !may_fetch("the_nvcc_of_13_0_compiles") {
-        return;
-    }
     let scratch = Scratch::new(None).unwrap();
     let host = host(scratch.path(), &[]);
     let compiler = compiler(&scratch, &host);
