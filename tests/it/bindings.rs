@@ -99,7 +99,7 @@ fn item(words: &[&str]) -> String {
         depth += i32::from("([{".contains(*word)) - i32::from(")]}".contains(*word));
         depth == 0 && [";", "}"].contains(word)
     };
-    let end = words.iter().position(|word| ends(word)).map_or(words.len(), |at| at + 1);
+    let end = words.iter().position(ends).map_or(words.len(), |at| at + 1);
     let mut plain = String::new();
     for (at, word) in words[..end].iter().enumerate() {
         let before = if at == 0 { "" } else { words[at - 1] };
