@@ -5,6 +5,8 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+pub(crate) mod handlers;
+
 use crate::event::{self, Event, Subscription};
 use crate::{Coverage, Options, install, uninstall};
 
@@ -18,19 +20,44 @@ pub fn version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// An event as C sees it (`struct hook_runtime_event`).
+/// Kind of event: memory was allocated. It is told after the call.
+pub const HOOK_RUNTIME_EVENT_ALLOC: c_int = 1 << 20;
+/// Kind of event: memory is freed. It is told before the call.
+pub const HOOK_RUNTIME_EVENT_FREE: c_int = 1 << 21;
+/// With the kinds: no hooks are to be installed now.
+pub const HOOK_RUNTIME_EVENT_NO_INSTALL: c_int = 1 << 24;
+/// With `HOOK_RUNTIME_EVENT_ALLOC`: what is allocated already is told at once.
+pub const HOOK_RUNTIME_EVENT_EXISTING: c_int = 1 << 25;
+
+/// Class of memory: not known; CUDA can be asked.
+pub const HOOK_RUNTIME_MEMORY_UNKNOWN: u32 = 0;
+/// Class of memory: a device's.
+pub const HOOK_RUNTIME_MEMORY_DEVICE: u32 = 1;
+/// Class of memory: managed.
+pub const HOOK_RUNTIME_MEMORY_MANAGED: u32 = 2;
+/// Class of memory: the host's, page-locked.
+pub const HOOK_RUNTIME_MEMORY_HOST: u32 = 3;
+
+/// Status: done.
+pub const HOOK_RUNTIME_OK: c_int = 0;
+/// Status: not done; a message is logged.
+pub const HOOK_RUNTIME_ERROR: c_int = -1;
+/// Status: the arguments make no sense.
+pub const HOOK_RUNTIME_INVALID: c_int = -5;
+
+/// One event. It is valid until the handler returns.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct CEvent {
     /// 1: allocated; 2: freed.
     pub kind: u32,
-    /// 0: unknown; 1: device; 2: managed; 3: host.
-    pub class: u32,
+    /// One of `HOOK_RUNTIME_MEMORY_*`.
+    pub memory_class: u32,
     /// The first address.
     pub address: *mut c_void,
     /// The number of bytes; 0 if not known.
     pub size: usize,
-    /// The function that was called.
+    /// The function that was called, or `existing`. The text stays for ever.
     pub symbol: *const c_char,
 }
 
@@ -38,7 +65,7 @@ impl From<&Event> for CEvent {
     fn from(event: &Event) -> Self {
         Self {
             kind: event.kind as u32,
-            class: event.class as u32,
+            memory_class: event.class as u32,
             address: event.address as *mut c_void,
             size: event.size,
             symbol: event.symbol.as_ptr(),
@@ -46,8 +73,12 @@ impl From<&Event> for CEvent {
     }
 }
 
-/// A handler in C. It must not throw.
-pub type CHandler = unsafe extern "C" fn(*const CEvent, *mut c_void);
+/// A handler. It is called by the thread that allocates or frees, must not throw, and may
+/// itself allocate and free. Its second argument is the one that it was set with.
+pub type CHandler = Option<unsafe extern "C" fn(event: *const CEvent, argument: *mut c_void)>;
+
+/// The same where there certainly is one.
+pub type CFunction = unsafe extern "C" fn(event: *const CEvent, argument: *mut c_void);
 
 /// Installs hooks as the environment says. 0: done; -1: not done, and a message is logged.
 pub fn install_hooks() -> c_int {
@@ -65,33 +96,49 @@ pub fn uninstall_hooks() {
     guarded((), uninstall);
 }
 
+/// Sets `handler` for the kinds of `events`, with the manners of UCX's memory events: hooks
+/// are installed unless [`HOOK_RUNTIME_EVENT_NO_INSTALL`] says no; handlers of lower
+/// `priority` come first.
+///
+/// # Safety
+///
+/// `handler` may be called by any thread, with `argument`, until it is unset.
+pub unsafe fn set_event_handler(
+    events: c_int,
+    priority: c_int,
+    handler: CHandler,
+    argument: *mut c_void,
+) -> c_int {
+    let kinds = events & (HOOK_RUNTIME_EVENT_ALLOC | HOOK_RUNTIME_EVENT_FREE);
+    let Some(handler) = handler.filter(|_| kinds != 0) else { return HOOK_RUNTIME_INVALID };
+    if events & HOOK_RUNTIME_EVENT_NO_INSTALL == 0 && install_hooks() != 0 {
+        return HOOK_RUNTIME_ERROR;
+    }
+    // SAFETY: by this function's contract.
+    guarded(HOOK_RUNTIME_ERROR, || unsafe {
+        handlers::set(events, priority, handler, argument);
+        HOOK_RUNTIME_OK
+    })
+}
+
+/// Ends what [`set_event_handler`] began, for the kinds of `events`. On return the handler
+/// does not run any more, unless this is called inside a handler.
+pub fn unset_event_handler(events: c_int, handler: CHandler, argument: *mut c_void) {
+    if let Some(handler) = handler {
+        guarded((), || handlers::unset(events, handler, argument));
+    }
+}
+
 /// Subscribes `handler`, which is called with `argument`. 0 if there is none, else the
 /// number of the subscription.
 ///
 /// # Safety
 ///
 /// `handler` may be called by any thread, with `argument`, until the subscription ends.
-pub unsafe fn subscribe(priority: c_int, handler: Option<CHandler>, argument: *mut c_void) -> u64 {
-    struct Argument(*mut c_void);
-    // SAFETY: the caller of `subscribe` vouches for it.
-    unsafe impl Send for Argument {}
-    // SAFETY: as above.
-    unsafe impl Sync for Argument {}
-    impl Argument {
-        fn get(&self) -> *mut c_void {
-            self.0
-        }
-    }
+pub unsafe fn subscribe(priority: c_int, handler: CHandler, argument: *mut c_void) -> u64 {
     let Some(handler) = handler else { return 0 };
-    let argument = Argument(argument);
-    guarded(0, || {
-        event::subscribe(priority, move |event| {
-            let event = CEvent::from(event);
-            // SAFETY: the caller of `subscribe` vouches for it.
-            unsafe { handler(&raw const event, argument.get()) };
-        })
-        .id()
-    })
+    let called = handlers::Called { handler, argument };
+    guarded(0, || event::subscribe(priority, move |event| called.with(event)).id())
 }
 
 /// Ends a subscription. 0: ended; -1: there is none with this number.

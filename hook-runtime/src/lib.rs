@@ -26,6 +26,7 @@ pub mod cuda;
 mod error;
 pub mod event;
 pub mod hook;
+mod lifetime;
 pub mod log;
 pub mod memtype;
 #[cfg(bistro_hooks)]

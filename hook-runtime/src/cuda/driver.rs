@@ -9,10 +9,15 @@ pub mod failure;
 pub mod open;
 pub mod types;
 
-use std::ffi::{CStr, c_uint};
+use std::ffi::{CStr, c_uint, c_void};
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::sys::{CUcontext, CUdevice, CUdeviceptr, CUresult, SUCCESS};
+use super::sys::{
+    CUcontext, CUdevice, CUdeviceptr, CUresult, NOT_INITIALIZED, SHUTTING_DOWN, SUCCESS,
+};
+use crate::event::MemoryClass;
+use crate::event::sizes::{Allocation, Owner};
 use crate::reloc::image::Image;
 
 /// What the driver's library calls itself.
@@ -24,14 +29,16 @@ pub fn is_driver(image: &Image<'_>) -> bool {
 }
 
 static ADDRESS_RANGE: AtomicUsize = AtomicUsize::new(0);
+static POINTER_ATTRIBUTE: AtomicUsize = AtomicUsize::new(0);
 static CURRENT_CONTEXT: AtomicUsize = AtomicUsize::new(0);
 static PRIMARY_STATE: AtomicUsize = AtomicUsize::new(0);
 static PRIMARY_RETAIN: AtomicUsize = AtomicUsize::new(0);
 static PRIMARY_RELEASE: AtomicUsize = AtomicUsize::new(0);
 
 /// The functions asked, newest name first.
-static QUESTIONS: [(&AtomicUsize, [&CStr; 2]); 5] = [
+static QUESTIONS: [(&AtomicUsize, [&CStr; 2]); 6] = [
     (&ADDRESS_RANGE, [c"cuMemGetAddressRange_v2", c"cuMemGetAddressRange_v2"]),
+    (&POINTER_ATTRIBUTE, [c"cuPointerGetAttribute", c"cuPointerGetAttribute"]),
     (&CURRENT_CONTEXT, [c"cuCtxGetCurrent", c"cuCtxGetCurrent"]),
     (&PRIMARY_STATE, [c"cuDevicePrimaryCtxGetState", c"cuDevicePrimaryCtxGetState"]),
     (&PRIMARY_RETAIN, [c"cuDevicePrimaryCtxRetain", c"cuDevicePrimaryCtxRetain"]),
@@ -61,9 +68,81 @@ unsafe fn question<F: Copy>(place: &AtomicUsize) -> Option<F> {
     (address != 0).then(|| unsafe { std::mem::transmute_copy::<usize, F>(&address) })
 }
 
-/// The size of the allocation that starts at `address`; nothing if none does, or if the
-/// calling thread has no context to ask in.
+/// What the driver says about an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It is in this allocation, which starts here.
+    Allocation(usize, Allocation),
+    /// It is in none.
+    Nothing,
+    /// There is no driver that could have made any.
+    NoDriver,
+}
+
+/// One attribute of the allocation that holds `address`. No context needs to be current.
+///
+/// # Safety
+///
+/// `T` is the type that the driver documents for `attribute`.
+unsafe fn attribute<T>(attribute: c_uint, address: usize) -> Result<T, CUresult> {
+    type Ask = unsafe extern "C" fn(*mut c_void, c_uint, CUdeviceptr) -> CUresult;
+    // SAFETY: the type is the one that the driver documents.
+    let ask = unsafe { question::<Ask>(&POINTER_ATTRIBUTE) }.ok_or(NOT_INITIALIZED)?;
+    let mut value = MaybeUninit::<T>::zeroed();
+    // SAFETY: the result is a place of ours of the documented size; any address may be asked for.
+    let status = unsafe { ask(value.as_mut_ptr().cast(), attribute, address as CUdeviceptr) };
+    // SAFETY: the driver says that it has written it.
+    (status == SUCCESS).then(|| unsafe { value.assume_init() }).ok_or(status)
+}
+
+/// The allocation that holds `address`, whichever context it belongs to.
+pub fn allocation_at(address: usize) -> Answer {
+    /// Numbers of attributes, which are the same in all releases.
+    const CONTEXT: c_uint = 1;
+    const MEMORY_TYPE: c_uint = 2;
+    const IS_MANAGED: c_uint = 8;
+    const RANGE_START: c_uint = 11;
+    const RANGE_SIZE: c_uint = 12;
+    const HOST_MEMORY: c_uint = 1;
+    // SAFETY: an address.
+    let start = match unsafe { attribute::<u64>(RANGE_START, address) } {
+        Ok(start) => start as usize,
+        Err(NOT_INITIALIZED | SHUTTING_DOWN) => return Answer::NoDriver,
+        Err(_) => return Answer::Nothing,
+    };
+    // SAFETY: a number of bytes.
+    let Ok(size) = (unsafe { attribute::<usize>(RANGE_SIZE, address) }) else {
+        return Answer::Nothing;
+    };
+    // SAFETY: a number for the kind of memory.
+    let kind = unsafe { attribute::<c_uint>(MEMORY_TYPE, address) };
+    // SAFETY: a truth value, which is one byte; read as one that may have any value.
+    let managed = unsafe { attribute::<u8>(IS_MANAGED, address) };
+    let class = match (managed, kind) {
+        (Ok(1..), _) => MemoryClass::Managed,
+        (_, Ok(HOST_MEMORY)) => MemoryClass::Host,
+        (_, Ok(_)) => MemoryClass::Device,
+        _ => MemoryClass::Unknown,
+    };
+    // SAFETY: a handle. Stream-ordered memory has none.
+    let context = unsafe { attribute::<usize>(CONTEXT, address) };
+    let owner = match context {
+        Ok(context) if context != 0 => Owner::Context(context),
+        _ => Owner::Itself,
+    };
+    Answer::Allocation(start, Allocation { size, class, owner })
+}
+
+/// The size of the allocation that starts at `address`, asked in the current context if
+/// there is one, or without; nothing if none starts there.
 pub fn size_at(address: usize) -> Option<usize> {
+    size_in_context(address).or_else(|| match allocation_at(address) {
+        Answer::Allocation(start, allocation) if start == address => Some(allocation.size),
+        _ => None,
+    })
+}
+
+fn size_in_context(address: usize) -> Option<usize> {
     type Ask = unsafe extern "C" fn(*mut CUdeviceptr, *mut usize, CUdeviceptr) -> CUresult;
     // SAFETY: the type is the one that the driver documents.
     let ask = unsafe { question::<Ask>(&ADDRESS_RANGE) }?;

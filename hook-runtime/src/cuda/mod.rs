@@ -8,6 +8,7 @@
 //! Which rows are compiled in follows from the toolkit that the build was configured for.
 
 pub mod driver;
+pub mod existing;
 pub mod replacements;
 pub mod sys;
 pub mod table;

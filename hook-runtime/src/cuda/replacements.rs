@@ -96,19 +96,22 @@ fn release(
     if address == 0 || !entered.is_outermost() {
         return original();
     }
-    let known = guarded(|| {
-        let known = SIZES.remove(address);
-        let allocation = known.unwrap_or_else(|| Allocation {
+    let freed = guarded(|| {
+        let unseen = || Allocation {
             size: driver::size_at(address).unwrap_or(0),
             class,
             owner: Owner::Itself,
-        });
+        };
+        let allocation = SIZES.remove(address).unwrap_or_else(unseen);
         tell(EventKind::Freed, symbol, address, allocation);
-        known
+        allocation
     });
     let status = original();
-    if memory_remains(status) {
-        guarded(|| known.flatten().inspect(|known| put_back(symbol, address, *known)));
+    // What has no size was no allocation in the first place, as far as anybody knows.
+    if memory_remains(status)
+        && let Some(allocation) = freed.filter(|allocation| allocation.size > 0)
+    {
+        guarded(|| put_back(symbol, address, allocation));
     }
     status
 }

@@ -36,6 +36,8 @@ pub type CUdeviceptr_v1 = c_uint;
 
 /// Success, in both interfaces.
 pub const SUCCESS: c_uint = 0;
+/// "Not initialised", in the driver's interface.
+pub const NOT_INITIALIZED: c_uint = 3;
 /// "The driver (the runtime) is shutting down", in both interfaces.
 pub const SHUTTING_DOWN: c_uint = 4;
 /// "The context has been destroyed", in both interfaces.

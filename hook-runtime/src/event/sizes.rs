@@ -2,7 +2,7 @@
 //! context nor the driver to know its own.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::{DefaultHasher, HashMap};
+use std::collections::hash_map::{DefaultHasher, Entry, HashMap};
 use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -55,6 +55,18 @@ impl Sizes {
         self.shard(address).get_or_insert_default().insert(address, allocation);
     }
 
+    /// Remembers an allocation unless it is known, be it as a mapping; false if it is.
+    pub fn insert_new(&self, address: usize, allocation: Allocation) -> bool {
+        if lock(&self.mappings).contains_key(&address) {
+            return false;
+        }
+        let mut shard = self.shard(address);
+        let entry = shard.get_or_insert_default().entry(address);
+        let is_new = matches!(entry, Entry::Vacant(_));
+        entry.or_insert(allocation);
+        is_new
+    }
+
     /// Forgets the allocation that starts at `address`.
     pub fn remove(&self, address: usize) -> Option<Allocation> {
         self.shard(address).as_mut()?.remove(&address)
@@ -103,9 +115,29 @@ impl Sizes {
         all
     }
 
+    /// Keeps everything as it is until the result is dropped.
+    pub fn lock_for_fork(&self) -> Unchanging<'_> {
+        Unchanging { mappings: lock(&self.mappings), shards: self.shards.each_ref().map(lock) }
+    }
+
     fn shard(&self, address: usize) -> MutexGuard<'_, Option<Shard>> {
         // Allocations are at least 256 bytes apart, so the low bits say little.
         lock(&self.shards[(address >> 8 ^ address >> 20) % SHARDS])
+    }
+}
+
+/// The whole table, locked.
+#[derive(Debug)]
+pub struct Unchanging<'sizes> {
+    mappings: MutexGuard<'sizes, BTreeMap<usize, Allocation>>,
+    shards: [MutexGuard<'sizes, Option<Shard>>; SHARDS],
+}
+
+impl Unchanging<'_> {
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.mappings.clear();
+        self.shards.iter_mut().for_each(|shard| **shard = None);
     }
 }
 

@@ -11,8 +11,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::Event;
@@ -87,6 +87,8 @@ pub(crate) fn dispatch(event: Event) {
 
 thread_local! {
     static DISPATCHING: Cell<bool> = const { Cell::new(false) };
+    /// The counter that this thread is counted in.
+    static READING: Cell<*const AtomicUsize> = const { Cell::new(std::ptr::null()) };
     static PENDING: RefCell<Pending> = const { RefCell::new(Pending::new()) };
 }
 
@@ -137,8 +139,9 @@ struct Subscribers {
     readers: [Readers; 2],
     /// Held by whoever replaces the list; with the lists that could not be freed.
     changes: Mutex<Vec<Retired>>,
-    /// Held by whoever waits for readers: the two counters take turns.
-    waiting: Mutex<()>,
+    /// Set by whoever waits for readers: the two counters take turns. Not a mutex, since a
+    /// handler may fork while it is waited for.
+    waiting: AtomicBool,
 }
 
 struct Retired(*mut Vec<Subscriber>);
@@ -151,8 +154,27 @@ static SUBSCRIBERS: Subscribers = Subscribers {
     turn: AtomicUsize::new(0),
     readers: [const { Readers::new() }; 2],
     changes: Mutex::new(Vec::new()),
-    waiting: Mutex::new(()),
+    waiting: AtomicBool::new(false),
 };
+
+/// The list of subscribers, locked.
+pub struct Unchanging(
+    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, Vec<Retired>>,
+);
+
+/// Keeps the list as it is until the result is dropped.
+pub(crate) fn lock_for_fork() -> Unchanging {
+    Unchanging(SUBSCRIBERS.changes.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// In a child after a fork: there is no other thread that reports or waits.
+pub(crate) fn restart() {
+    let here = READING.get();
+    for shard in SUBSCRIBERS.readers.iter().flat_map(|readers| &readers.shards) {
+        shard.0.store(usize::from(std::ptr::eq(&raw const shard.0, here)), Ordering::SeqCst);
+    }
+    SUBSCRIBERS.waiting.store(false, Ordering::SeqCst);
+}
 
 impl Subscribers {
     fn tell(&self, event: &Event) {
@@ -201,7 +223,9 @@ impl Subscribers {
 
     /// Waits until every thread that was reporting when this began has ended that.
     fn wait_for_readers(&self) {
-        let _alone = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.waiting.swap(true, Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_micros(100));
+        }
         // A reader may have read `turn` before it changed, and be counted afterwards:
         // waiting for both counters, one after the other, covers it.
         for _ in 0..2 {
@@ -215,6 +239,7 @@ impl Subscribers {
                 }
             }
         }
+        self.waiting.store(false, Ordering::SeqCst);
     }
 }
 
@@ -240,6 +265,7 @@ impl Readers {
         let here = DISPATCHING.with(|cell| std::ptr::from_ref(cell) as usize);
         let shard = &self.shards[(here >> 12) % Self::SHARDS].0;
         shard.fetch_add(1, Ordering::SeqCst);
+        READING.set(shard);
         Reading(shard)
     }
 
@@ -251,6 +277,7 @@ impl Readers {
 impl Drop for Reading<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
+        READING.set(std::ptr::null());
     }
 }
 

@@ -45,6 +45,16 @@ mod engine {
         PATCHED.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The patches in force, locked.
+    pub struct Unchanging(
+        #[expect(dead_code, reason = "it is held")] MutexGuard<'static, Vec<One>>,
+    );
+
+    /// Keeps them as they are until the result is dropped.
+    pub fn lock_for_fork() -> Unchanging {
+        Unchanging(lock())
+    }
+
     /// Whether this build can patch code.
     pub fn is_available() -> bool {
         patch::SUPPORTED
@@ -125,6 +135,14 @@ mod engine {
 mod engine {
     use super::{Entry, Refused};
 
+    /// Nothing to be kept.
+    pub struct Unchanging(());
+
+    /// Keeps nothing.
+    pub fn lock_for_fork() -> Unchanging {
+        Unchanging(())
+    }
+
     /// Whether this build can patch code.
     pub fn is_available() -> bool {
         false
@@ -145,4 +163,4 @@ mod engine {
     }
 }
 
-pub use engine::{is_available, patch, restore};
+pub use engine::{Unchanging, is_available, lock_for_fork, patch, restore};

@@ -63,6 +63,7 @@ pub fn install(options: &Options) -> Result<Coverage, HookError> {
     // Hooks lead into this object.
     loader::pin(install as fn(&Options) -> Result<Coverage, HookError> as usize);
     let modes = if bistro { BISTRO } else { 0 } | if reloc { RELOC } else { 0 };
+    crate::lifetime::watch();
     ACTIVE.fetch_or(modes, Ordering::SeqCst);
     hook_what_is_loaded();
     let coverage = Coverage::now();
@@ -138,6 +139,16 @@ fn patch_entries() {
         crate::log::debug!("`{}` cannot be patched: {}", refused.symbol, refused.reason);
         lock(&REFUSALS).push(refused);
     }
+}
+
+/// The list of refusals, locked.
+pub(crate) struct Unchanging(
+    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, Vec<Refused>>,
+);
+
+/// Keeps the list as it is until the result is dropped.
+pub(crate) fn lock_for_fork() -> Unchanging {
+    Unchanging(lock(&REFUSALS))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -8,6 +8,15 @@
 //! from the heap and can be used until the thread's very end.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the process is ending: no call is anybody's any more.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// From now on, all calls pass through without a report.
+pub fn end() {
+    ENDED.store(true, Ordering::Relaxed);
+}
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
@@ -25,7 +34,7 @@ pub struct Entered {
 pub fn enter() -> Entered {
     let depth = DEPTH.get();
     DEPTH.set(depth.wrapping_add(1));
-    Entered { outermost: depth == BASE.get() }
+    Entered { outermost: depth == BASE.get() && !ENDED.load(Ordering::Relaxed) }
 }
 
 impl Entered {

@@ -30,13 +30,19 @@ pub struct Held(PhantomData<*const ()>);
 
 /// Takes the lock. An error says that this thread holds it already.
 pub fn lock() -> io::Result<Held> {
+    register();
+    take().map(|()| Held(PhantomData))
+}
+
+/// Makes forks wait for the lock. Whoever holds another lock while taking this one has to
+/// register his own functions after this has been called.
+pub fn register() {
     REGISTER.call_once(|| {
         // SAFETY: the three functions only touch the lock, and live as long as
         // the library. If there is no memory to register them, a fork may copy
         // a held lock, and that is all.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     });
-    take().map(|()| Held(PhantomData))
 }
 
 impl Drop for Held {

@@ -83,6 +83,7 @@ pub fn with_objects<R, F>(use_objects: F) -> R
 where
     F: FnOnce(&[LoadedObject<'_>], Generation) -> R,
 {
+    let _no_fork_meanwhile = super::process::Walk::begin();
     let mut state = Walk { use_objects: Some(use_objects), result: None };
     // SAFETY: the callback is given the state that it expects, which outlives the
     // call.

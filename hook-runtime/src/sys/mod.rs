@@ -9,6 +9,7 @@
 //! * [`loader`] lists what is loaded and asks for symbols;
 //! * [`maps`] reads the memory map;
 //! * [`pages`] makes a protected slot writable for one store;
+//! * [`process`] is told of forks and of the end;
 //! * [`output`] writes without a buffer;
 //! * the others serve the patching of code.
 
@@ -21,6 +22,7 @@ pub mod loader;
 pub mod maps;
 pub mod output;
 pub mod pages;
+pub mod process;
 
 #[cfg(bistro_hooks)]
 pub mod exec_memory;

@@ -57,6 +57,36 @@ pub extern "C" fn hook_runtime_uninstall() {
     c_api::uninstall_hooks();
 }
 
+/// Sets `handler` for the kinds of `events` (`HOOK_RUNTIME_EVENT_*`, joined by `|`), and
+/// installs hooks unless `HOOK_RUNTIME_EVENT_NO_INSTALL` is among them. Handlers of lower
+/// `priority` are called first. Returns `HOOK_RUNTIME_OK`, or a negative status.
+///
+/// # Safety
+///
+/// `handler` may be called by any thread, with `argument`, until it is unset.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hook_runtime_set_event_handler(
+    events: c_int,
+    priority: c_int,
+    handler: CHandler,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: by this function's contract.
+    unsafe { c_api::set_event_handler(events, priority, handler, argument) }
+}
+
+/// Ends what `hook_runtime_set_event_handler` began with the same handler and argument, for
+/// the kinds of `events`. On return the handler does not run any more, unless this is called
+/// inside a handler.
+#[unsafe(no_mangle)]
+pub extern "C" fn hook_runtime_unset_event_handler(
+    events: c_int,
+    handler: CHandler,
+    argument: *mut c_void,
+) {
+    c_api::unset_event_handler(events, handler, argument);
+}
+
 /// Calls `handler` with each event and `argument`. 0 if there is no handler, else the
 /// number of the subscription.
 ///
@@ -66,7 +96,7 @@ pub extern "C" fn hook_runtime_uninstall() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hook_runtime_subscribe(
     priority: c_int,
-    handler: Option<CHandler>,
+    handler: CHandler,
     argument: *mut c_void,
 ) -> u64 {
     // SAFETY: by this function's contract.

@@ -70,6 +70,8 @@ pub(in crate::cuda) unsafe extern "C" fn cuMemUnmap<const COPY: usize>(
     let range = Allocation { size, class: Unknown, owner: Owner::Itself };
     let ended = guarded(|| {
         let ended = SIZES.remove_mappings(address as usize, size);
+        // One from before the hooks is not known to be a mapping.
+        SIZES.remove(address as usize);
         tell(Freed, SYMBOL, address as usize, range);
         ended
     });
