@@ -44,6 +44,118 @@ fn every_kind_of_slot_leads_to_one_event() {
 }
 
 #[test]
+fn however_it_was_linked_every_way_is_one_event() {
+    in_own_process("however_it_was_linked_every_way_is_one_event", || {
+        let workshop = Workshop::new();
+        workshop.usual();
+        let kinds: [&[&str]; 4] = [
+            &["-fno-plt"],
+            &["-Wl,-z,now,-z,relro"],
+            &["-Wl,-z,lazy,-z,norelro"],
+            &["-fcf-protection=full", "-Wl,-z,pack-relative-relocs"],
+        ];
+        let record = Record::start();
+        for (number, kind) in kinds.iter().enumerate() {
+            let arguments = [kind, &["libcudart.so.12", "-Wl,-rpath,$ORIGIN"][..]].concat();
+            let path = workshop.build(&format!("libkind{number}.so"), "victim", &arguments);
+            let victim = Library::open(&path);
+            install_reloc();
+            for way in [c"by_call", c"by_address", c"by_data", c"by_constant"] {
+                let address = victim.allocate(way, 9);
+                let expected = [allocated(address, 9, "cudaMalloc")];
+                assert_eq!(record.take(), expected, "{kind:?} {way:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn variables_of_threads_with_a_functions_name_are_left_alone() {
+    in_own_process("variables_of_threads_with_a_functions_name_are_left_alone", || {
+        let workshop = Workshop::new();
+        let here = "-Wl,-rpath,$ORIGIN";
+        workshop.build("libdefine.so", "tls", &["-DDEFINE"]);
+        let path = workshop.build("libtls.so", "tls", &["libdefine.so", here]);
+        let library = Library::open(&path);
+        let coverage = install_reloc();
+        assert_eq!(coverage.row("cudaMalloc").unwrap().slots, 0);
+        let sum = library.function::<extern "C" fn() -> c_int>(c"sum");
+        assert_eq!(sum(), 85);
+        assert_eq!(std::thread::spawn(move || sum()).join().unwrap(), 85);
+        uninstall();
+        assert_eq!(sum(), 85);
+    });
+}
+
+/// The linker `gold` gives a symbol that is called and whose address is taken two slots,
+/// where others share one.
+#[test]
+fn two_slots_of_one_symbol_are_both_hooked() {
+    let gold = std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|directory| directory.join("ld.gold").is_file())
+    });
+    if !gold {
+        // Not `println!`, whose text a passing test keeps to itself.
+        let name = "two_slots_of_one_symbol_are_both_hooked";
+        std::io::Write::write_all(
+            &mut std::io::stdout(),
+            format!("waived: {name}: ld.gold is not installed\n").as_bytes(),
+        )
+        .unwrap();
+        return;
+    }
+    in_own_process("two_slots_of_one_symbol_are_both_hooked", || {
+        let workshop = Workshop::new();
+        workshop.usual();
+        for now in ["lazy", "now"] {
+            let name = format!("lib{now}.so");
+            let (now, here) = (format!("-Wl,-z,{now}"), "-Wl,-rpath,$ORIGIN");
+            let arguments = ["-fuse-ld=gold", "libcudart.so.12", &now, here];
+            let path = workshop.build(&name, "victim", &arguments);
+            let (calls, addresses) = slots(&path, "cudaMalloc");
+            assert_eq!((calls, addresses), (1, 1), "what this is about");
+            let victim = Library::open(&path);
+            let row = install_reloc().row("cudaMalloc").unwrap().clone();
+            assert_eq!(row.slots, 4, "{row:?}");
+            let record = Record::start();
+            for way in [c"by_call", c"by_address", c"by_data", c"by_constant"] {
+                let address = victim.allocate(way, 7);
+                let events = record.take();
+                assert_eq!(events, [allocated(address, 7, "cudaMalloc")], "{way:?}");
+            }
+            uninstall();
+            assert_ne!(victim.allocate(c"by_address", 7), 0);
+            assert_eq!(record.take(), []);
+            victim.close();
+        }
+    });
+}
+
+/// How many slots for calls and for its address a symbol has in a file.
+fn slots(path: &std::path::Path, symbol: &str) -> (usize, usize) {
+    use object::elf::{
+        R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT,
+    };
+    use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget};
+    #[expect(clippy::disallowed_methods, reason = "the test looks at what was built")]
+    let bytes = std::fs::read(path).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let symbols = file.dynamic_symbol_table().unwrap();
+    let kinds = file.dynamic_relocations().unwrap().filter_map(|(_, relocation)| {
+        let RelocationTarget::Symbol(index) = relocation.target() else { return None };
+        let name = symbols.symbol_by_index(index).ok()?.name().ok()?;
+        let RelocationFlags::Elf { r_type } = relocation.flags() else { return None };
+        (name == symbol).then_some(r_type)
+    });
+    let kinds: Vec<_> = kinds.collect();
+    let count = |wanted| kinds.iter().filter(|&&kind| kind == wanted).count();
+    match file.architecture() {
+        object::Architecture::Aarch64 => (count(R_AARCH64_JUMP_SLOT), count(R_AARCH64_GLOB_DAT)),
+        _ => (count(R_X86_64_JUMP_SLOT), count(R_X86_64_GLOB_DAT)),
+    }
+}
+
+#[test]
 fn a_slot_that_was_never_called_is_hooked_before_its_first_call() {
     in_own_process("a_slot_that_was_never_called_is_hooked_before_its_first_call", || {
         let workshop = Workshop::new();

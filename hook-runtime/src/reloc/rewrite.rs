@@ -3,6 +3,14 @@
 //! The original of a slot is what the slot led to, not what a lookup from here would
 //! find. Only a slot that is bound at its first call does not tell yet; then the
 //! loader is asked on behalf of the object that owns the slot.
+//!
+//! One window stays open. While another thread loads an object, its slots are bound before
+//! the loader takes the permission to write from their page; in between, the page is seen
+//! as writable, and the store would fault if the loader came first. The loader has no lock
+//! that could be held against it. To leave out such pages is no way, since other tools
+//! leave them writable for good. The window is some microseconds of a `dlopen` in another
+//! thread at the moment of an installation, or of a load that is not through a hooked slot:
+//! one through such a slot is followed by a scan of its own, when the loader is done.
 
 use super::image::Image;
 use super::slots::{Slot, SlotKind};
