@@ -35,6 +35,7 @@ pub mod reloc;
 pub mod settings;
 pub mod sys;
 pub mod trace;
+pub mod transport;
 pub mod ucm;
 
 pub use error::HookError;

@@ -122,7 +122,15 @@ fn sees_everything(coverage: &Coverage) -> bool {
 
 /// A context or a module is about to end; what it held may end without an event.
 pub(crate) fn owner_ends() {
+    OWNERS_ENDED.fetch_add(1, Ordering::SeqCst);
     TYPES.forget_asked();
+}
+
+static OWNERS_ENDED: AtomicU64 = AtomicU64::new(0);
+
+/// Changes whenever a context or a module is about to end, as far as hooks see it.
+pub fn owner_epoch() -> u64 {
+    OWNERS_ENDED.load(Ordering::SeqCst)
 }
 
 impl MemoryTypes {

@@ -3,6 +3,7 @@
 //! Everything above works on plain values: this is where they are read, and where a
 //! decision becomes a system call.
 //!
+//! * [`affinity`] counts processors;
 //! * [`environment`] reads variables;
 //! * [`files`] looks at candidates for loading;
 //! * [`library`] opens libraries;
@@ -15,8 +16,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the way out, as `host` is for the tool")]
 
+pub mod affinity;
+pub mod descriptors;
 pub mod environment;
 pub mod files;
+pub mod identity;
 pub mod library;
 pub mod loader;
 pub mod maps;

@@ -13,12 +13,17 @@ const CHILD: &str = "HOOK_RUNTIME_TEST_CHILD";
 /// Runs `body` in a process of its own with the mock driver of `version` and `variables`.
 /// `test` is the name of the calling test.
 pub(crate) fn on_mock(test: &str, version: &str, variables: &[(&str, &str)], body: fn()) {
-    if std::env::var_os(CHILD).is_some_and(|name| name == test) {
+    if is_child(test) {
         body();
         return;
     }
     let output = command(test, version, variables).output().unwrap();
     assert_passed(test, &output);
+}
+
+/// Whether this is the process that [`command`] made for `test`.
+pub(crate) fn is_child(test: &str) -> bool {
+    std::env::var_os(CHILD).is_some_and(|name| name == test)
 }
 
 /// A process that runs the test `test`, which has to look at [`is_child`].

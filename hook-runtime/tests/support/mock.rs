@@ -100,7 +100,9 @@ impl Mock {
 
 /// The directory of the mock driver's sources.
 pub(crate) fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/mock-driver")
+    let mut directories = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let fixtures = directories.find(|directory| directory.join("fixtures/mock-driver").is_dir());
+    fixtures.unwrap().join("fixtures/mock-driver")
 }
 
 /// The manifest.

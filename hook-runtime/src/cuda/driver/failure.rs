@@ -58,6 +58,11 @@ impl Failure {
         )
     }
 
+    /// Whether what was asked about is still under way.
+    pub fn is_not_ready(self) -> bool {
+        self.code == code::NOT_READY
+    }
+
     /// Whether the driver is too old for the function, or the device cannot do it.
     pub fn is_unsupported(self) -> bool {
         matches!(self.code, Self::MISSING | code::NOT_SUPPORTED)

@@ -1,7 +1,7 @@
 //! The driver opened at run time, for those who call it rather than watch it.
 
 use std::ffi::c_int;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::SONAME;
 use super::calls::{Calls, Context};
@@ -63,6 +63,46 @@ impl Driver {
         Ok((context != 0).then_some(context))
     }
 
+    /// Makes `context` current on this thread until the result is dropped. A context that was
+    /// destroyed is refused.
+    pub fn enter(&'static self, context: Context) -> Result<Entered<'static>, Failure> {
+        if self.current()? == Some(context) {
+            return Ok(Entered { driver: self, pushed: false });
+        }
+        // SAFETY: the driver keeps a list of its contexts and refuses what is not in it.
+        unsafe { self.calls.context_push(context) }?;
+        Ok(Entered { driver: self, pushed: true })
+    }
+
+    /// The primary context of `device`, kept alive until the process ends.
+    pub fn primary(&self, device: c_int) -> Result<Context, Failure> {
+        static KEPT: Mutex<Vec<(c_int, Context)>> = Mutex::new(Vec::new());
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&(_, context)) = kept.iter().find(|kept| kept.0 == device) {
+            return Ok(context);
+        }
+        let mut context = 0;
+        // SAFETY: the result is a place of ours.
+        unsafe { self.calls.primary_retain(&raw mut context, device) }?;
+        kept.push((device, context));
+        Ok(context)
+    }
+
+    /// A number that no other context of this process has had; nothing before CUDA 12.0. The
+    /// context has to be alive.
+    pub fn context_id(&self, context: Context) -> Option<u64> {
+        let mut id = 0;
+        // SAFETY: the result is a place of ours; the callers have just entered the context.
+        unsafe { self.calls.context_id(context, &raw mut id) }.ok()?;
+        Some(id)
+    }
+
+    /// Whether many copies can be handed over in one call.
+    pub fn can_batch(&self) -> bool {
+        let present = self.calls.present();
+        present.iter().any(|(name, there)| name.starts_with("copy_batch") && *there)
+    }
+
     /// An attribute of a device (`CUdevice_attribute`).
     pub fn attribute(&self, device: c_int, attribute: c_int) -> Result<c_int, Failure> {
         let mut value = 0;
@@ -77,5 +117,22 @@ impl Driver {
         // SAFETY: the result is a place of ours.
         unsafe { self.calls.device_uuid(&raw mut uuid, device) }?;
         Ok(uuid)
+    }
+}
+
+/// A context is current for as long as this lives. It stays on its thread.
+#[derive(Debug)]
+pub struct Entered<'driver> {
+    driver: &'driver Driver,
+    pushed: bool,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if self.pushed {
+            let mut context = 0;
+            // SAFETY: it takes off what was put on top; the result is a place of ours.
+            let _ = unsafe { self.driver.calls.context_pop(&raw mut context) };
+        }
     }
 }

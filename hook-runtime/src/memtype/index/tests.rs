@@ -124,7 +124,7 @@ fn readers_are_right_while_writers_write() {
                     random ^= random >> 7;
                     random ^= random << 17;
                     // Behind the fixed one of the same megabyte, in a part of its own.
-                    let start = (random % FIXED << 20) + 0x1_0000 * (number + 1);
+                    let start = ((random % FIXED) << 20) + 0x1_0000 * (number + 1);
                     let range = Range { start, end: start + 1 + random % 0x1_0000, about: random };
                     if random & 0x100 == 0 {
                         index.write().remove(range.start, range.end);
