@@ -95,7 +95,7 @@ fn is_word(letter: char) -> bool {
 /// blank.
 fn item(words: &[&str]) -> String {
     let mut depth = 0_i32;
-    let mut ends = |word: &&str| {
+    let ends = |word: &&str| {
         depth += i32::from("([{".contains(*word)) - i32::from(")]}".contains(*word));
         depth == 0 && [";", "}"].contains(word)
     };
