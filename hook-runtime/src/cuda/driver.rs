@@ -1,8 +1,9 @@
 //! Questions to the driver that the process has loaded.
 //!
-//! Nothing in this file loads it; [`open`] does, for the transports. Its functions are looked up in the loaded object itself when the
-//! list of objects is walked, and called by address, so that no question goes through a
-//! hooked slot. Where the driver is missing or lacks a function, there is no answer.
+//! Nothing in this file loads it; [`open`] does, for the transports. Its functions are
+//! looked up in the loaded object itself when the list of objects is walked, and called by
+//! address, so that no question goes through a hooked slot. Where the driver is missing or
+//! lacks a function, there is no answer.
 
 pub mod calls;
 pub mod failure;

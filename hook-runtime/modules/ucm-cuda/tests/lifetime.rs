@@ -122,6 +122,36 @@ fn where_code_cannot_change_slots_serve() {
 }
 
 #[test]
+fn the_example_prints_what_a_library_does() {
+    let program = Program::build();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let include = format!("-I{}", here.join("../../include").display());
+    let example = here.join("../../examples/events.c");
+    let libraries = ["-lucm_cuda", "-ldl", &include];
+    let example = program.mock.program("events", &[example], &libraries);
+    let using = [here.join("tests/c/use.c")];
+    let library = program.mock.program("libuse.so", &using, &["-shared", "-lcudart"]);
+    let output = Command::new(example)
+        .arg(library)
+        .arg("use")
+        .env("LD_LIBRARY_PATH", program.mock.path(""))
+        .env("UCX_MEM_CUDA_HOOK_MODE", "reloc")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let lines: Vec<Vec<_>> = text.lines().map(|line| line.split(' ').collect()).collect();
+    let [
+        ["allocated", first, "4096", "by", "cudaMalloc"],
+        ["freed", second, "4096", "by", "cudaFree"],
+    ] = [&lines[0][..], &lines[1][..]]
+    else {
+        panic!("{text}");
+    };
+    assert_eq!((first, lines.len()), (second, 2), "{text}");
+}
+
+#[test]
 fn handlers_are_set_and_unset_by_kind() {
     Program::build().passes("arguments");
 }
