@@ -91,10 +91,7 @@ fn variables_of_threads_with_a_functions_name_are_left_alone() {
 /// where others share one.
 #[test]
 fn two_slots_of_one_symbol_are_both_hooked() {
-    let gold = std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path).any(|directory| directory.join("ld.gold").is_file())
-    });
-    if !gold {
+    if !support::is_installed("ld.gold") {
         // Not `println!`, whose text a passing test keeps to itself.
         let name = "two_slots_of_one_symbol_are_both_hooked";
         std::io::Write::write_all(

@@ -32,6 +32,13 @@ pub(crate) fn in_own_process(test: &str, body: fn()) {
     assert!(text.contains("1 passed"), "{test} did not run:\n{text}");
 }
 
+/// Whether a program can be found as a shell would find it.
+pub(crate) fn is_installed(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+    })
+}
+
 /// A directory with libraries, built for one test.
 pub(crate) struct Workshop {
     directory: tempfile::TempDir,
