@@ -148,6 +148,15 @@ pub enum Bindings {
     Generate,
 }
 
+/// How questions are put to the compiler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProbeMode {
+    /// One run answers as many as it can; what stays unclear is asked alone.
+    Batch,
+    /// Each by a run of its own.
+    Single,
+}
+
 /// Everything that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
@@ -184,6 +193,10 @@ pub struct Request {
     pub build_runtime: bool,
     /// False with `--no-cache`.
     pub cache: bool,
+    /// `--probe-mode`; compat mode always asks one by one.
+    pub probe_mode: ProbeMode,
+    /// True with `--rebuild`: hook-runtime is built even if it is up to date.
+    pub rebuild: bool,
     /// `--bindings`.
     pub bindings: Bindings,
     /// Pass `--offline` to cargo.
@@ -224,6 +237,8 @@ impl Request {
             state_dir: None,
             build_runtime: true,
             cache: true,
+            probe_mode: ProbeMode::Batch,
+            rebuild: false,
             bindings: Bindings::Kept,
             offline: false,
             quiet: false,

@@ -89,6 +89,12 @@ pub struct Options {
     /// Ask every question anew, and keep no answer
     #[arg(long, help_heading = RUN)]
     pub no_cache: bool,
+    /// How the compiler is asked: `batch`, many questions in one run, or `single`, each in its own; the answers are the same [default: batch]
+    #[arg(long, value_name = "batch|single", require_equals = true, help_heading = RUN)]
+    pub probe_mode: Option<OsString>,
+    /// Build hook-runtime even if it is up to date
+    #[arg(long, help_heading = RUN)]
+    pub rebuild: bool,
     /// Decide as UCX v1.19.0's configure does, mistakes included; `v1.19.0` is the only value
     #[arg(long, value_name = "VERSION", require_equals = true, help_heading = RUN)]
     pub compat: Option<OsString>,

@@ -42,7 +42,14 @@ impl Class {
 
 /// Classifies a file; `machine` is the one that is compiled for.
 pub fn classify(path: &Utf8Path, machine: &str) -> Class {
-    let Ok(bytes) = fs::read(path) else { return Class::Dangling };
+    match fs::read(path) {
+        Ok(bytes) => classify_bytes(path, &bytes, machine),
+        Err(_) => Class::Dangling,
+    }
+}
+
+/// Classifies a file whose content is known.
+pub(super) fn classify_bytes(path: &Utf8Path, bytes: &[u8], machine: &str) -> Class {
     if bytes.is_empty() {
         return Class::Empty;
     }
@@ -50,7 +57,7 @@ pub fn classify(path: &Utf8Path, machine: &str) -> Class {
         return Class::Archive;
     }
     if bytes.starts_with(b"\x7fELF") {
-        return match machine_of(&bytes) {
+        return match machine_of(bytes) {
             Some(found) if found == machine || machine == "unknown" => {
                 let stub = path.components().any(|part| part.as_str() == "stubs");
                 if stub { Class::Stub } else { Class::Shared }

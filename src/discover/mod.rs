@@ -7,6 +7,7 @@ pub mod layout;
 pub mod library;
 pub mod root;
 pub mod source;
+pub mod symbols;
 
 pub use layout::Layout;
 pub use source::{Candidate, Place};

@@ -1,6 +1,7 @@
 //! Puts the questions, in order, and draws the conclusions.
 
 pub mod answers;
+mod cache;
 pub mod compat;
 pub mod schedule;
 pub mod strict;

@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `ground` | one installation's directories before the user's flags |
+//! | `batch` | many questions asked ahead, in few runs |
 //! | `ask` | one question: probe, answer, evidence |
 //! | `search` | which installation, when nobody said so |
 //! | `found` | what the questions came to |
@@ -13,6 +14,7 @@
 //! | `conclude`, `outputs` | the report that follows, and its answers |
 
 mod ask;
+mod batch;
 mod conclude;
 mod differences;
 mod found;
@@ -26,19 +28,21 @@ mod versions;
 
 use self::{
     ask::{Answer, Question, questions},
+    batch::Batch,
     found::{CUDA_NEEDS, Found, GDRCOPY_NEEDS, Installation},
     ground::{Ground, User},
     versions::HeaderVersions,
 };
-use super::{Outcome, schedule};
+use super::{Outcome, cache::Store, schedule};
 use crate::{
     discover::Layout,
     error::Error,
     host::Host,
     model::{Check, Evidence, Family, Message, MessageKind, ToolkitKind, Verdict},
     probe::{
-        Compiler, Source,
+        Compiler, Known, Source,
         catalog::{PROBES, Probe, probe},
+        compiler::is_batch,
         control,
     },
     request::{Request, Want},
@@ -55,10 +59,18 @@ pub(super) fn configure(request: &Request, host: &Host, sink: &mut dyn Sink) -> 
         messages: Vec::new(),
         user: User::default(),
         compiler: None,
+        store: None,
+        asked_ahead: Vec::new(),
+        versions: Vec::new(),
     };
     let mut found = Found::default();
     let error = run.whole(&mut found).err();
-    conclude::outcome(run, &found, error)
+    let (store, compiler) = (run.store.take(), run.compiler.clone());
+    let outcome = conclude::outcome(run, &found, error);
+    if let (Some(store), Some(known)) = (store, compiler.as_ref().and_then(Compiler::known)) {
+        store.close(known, host);
+    }
+    outcome
 }
 
 /// One run: what it has so far, and whom it tells.
@@ -70,6 +82,12 @@ struct Run<'a> {
     messages: Vec<Message>,
     user: User,
     compiler: Option<Compiler>,
+    /// Where answers are kept.
+    store: Option<Store>,
+    /// The layouts that were asked about ahead.
+    asked_ahead: Vec<Layout>,
+    /// What headers said of their versions on the way, by layout.
+    versions: Vec<(Layout, String)>,
 }
 
 impl Run<'_> {
@@ -90,7 +108,7 @@ impl Run<'_> {
     /// The compiler, with its two checks.
     fn compiler(&mut self) -> Result<Compiler, Error> {
         self.sink.event(&Event::Checking("for a C compiler"));
-        let compiler = Compiler::find(self.request, self.host, self.sink);
+        let compiler = self.found();
         let detail = compiler.as_ref().ok().map(|compiler| {
             let identity = &compiler.identity;
             let command = compiler.command.join(" ");
@@ -98,11 +116,24 @@ impl Run<'_> {
         });
         self.own("tool.compiler", "for a C compiler", compiler.is_ok(), detail);
         let compiler = compiler?;
+        batch::early(self, &compiler);
         let label = "whether the C compiler works";
         self.sink.event(&Event::Checking(label));
         let shown = control::check(&compiler, &self.user.flags(), self.host, self.sink);
         self.own("tool.compiler_works", label, shown.is_ok(), None);
         shown.map(|()| compiler)
+    }
+
+    /// The compiler, with what is known of it from earlier runs.
+    fn found(&mut self) -> Result<Compiler, Error> {
+        let located = Compiler::locate(self.request, self.host)?;
+        let command = &located.0;
+        self.store = Store::open(self.request, self.host, command);
+        let known = match &mut self.store {
+            Some(store) => Some(store.known(command, self.host)),
+            None => is_batch(self.request).then(Known::default),
+        };
+        Compiler::identify(located, known, self.request, self.host, self.sink)
     }
 
     /// Records the answer to a question of our own; its `Checking` was sent.
@@ -183,6 +214,7 @@ impl Run<'_> {
         compiler: &Compiler,
     ) -> Result<Installation, Error> {
         let ground = self.ground(layout, compiler);
+        batch::ask(self, compiler, vec![Batch::of_cuda(ground.clone(), true)], false);
         let probes: Vec<&'static Probe> = PROBES.iter().filter(|probe| is_cuda(probe)).collect();
         let answers = self.ask(&questions(&probes, &ground, compiler, self.host))?;
         Ok(Installation { layout: ground.layout, kind, found_by, answers })
@@ -198,10 +230,15 @@ impl Run<'_> {
         let of = |start: &'static str| -> Vec<&'static Probe> {
             PROBES.iter().filter(|probe| probe.id.starts_with(start)).collect()
         };
-        let bare = self.ground(Layout::default(), compiler);
-        let mut tasks = questions(&of("system."), &bare, compiler, self.host);
-        let count = tasks.len();
+        // They are asked beside CUDA, as they will be used.
+        let beside = found.cuda.as_ref().map(|cuda| cuda.layout.clone()).unwrap_or_default();
+        let beside = self.ground(beside, compiler);
         let ground = gdrcopy.as_ref().map(|tree| self.ground(tree.layout.clone(), compiler));
+        if let Some(ground) = ground.as_ref().filter(|ground| ground.layout.root.is_some()) {
+            batch::ask(self, compiler, vec![Batch::of_gdrcopy(ground.clone())], false);
+        }
+        let mut tasks = questions(&of("system."), &beside, compiler, self.host);
+        let count = tasks.len();
         if let Some(ground) = &ground {
             let more = questions(&of("gdrcopy."), ground, compiler, self.host);
             tasks.extend(more.into_iter().map(|question| Question {
@@ -228,18 +265,36 @@ impl Run<'_> {
         if !wanted {
             return Ok(());
         }
-        let mut flags = Vec::new();
-        for installation in [&found.cuda, &found.gdrcopy].into_iter().flatten() {
-            flags.extend(installation.layout.cppflags());
-        }
-        flags.extend(self.user.cflags.iter().chain(&self.user.cppflags).cloned());
         let label = "which versions the headers name";
         self.sink.event(&Event::Checking(label));
-        found.headers = read_versions(compiler, self.host, self.sink, &flags);
+        found.headers = match self.versions_on_the_way(found) {
+            Some(lines) => HeaderVersions::parse(&lines),
+            None => {
+                let mut flags = Vec::new();
+                for installation in [&found.cuda, &found.gdrcopy].into_iter().flatten() {
+                    flags.extend(installation.layout.cppflags());
+                }
+                flags.extend(self.user.cflags.iter().chain(&self.user.cppflags).cloned());
+                read_versions(compiler, self.host, self.sink, &flags)
+            }
+        };
+        found.headers.only(found.cuda.is_some(), any(&found.gdrcopy, GDRCOPY_NEEDS[0]));
         self.host.runner.interrupt.check()?;
         let text = found.headers.text().unwrap_or_else(|| "none".to_owned());
         self.own("tool.versions", label, true, Some(text));
         Ok(())
+    }
+
+    /// What the headers of all installations that were found have said of their
+    /// versions; none where one has not.
+    fn versions_on_the_way(&self, found: &Found) -> Option<String> {
+        let gdrcopy = found.gdrcopy.as_ref().filter(|tree| tree.yes(GDRCOPY_NEEDS[0]));
+        let mut all = String::new();
+        for installation in found.cuda.as_ref().into_iter().chain(gdrcopy) {
+            let said = self.versions.iter().find(|(layout, _)| *layout == installation.layout)?;
+            all.push_str(&said.1);
+        }
+        Some(all)
     }
 
     /// Tells what deserves a word: a guess that came to nothing, versions that

@@ -7,6 +7,7 @@ use std::{
     fs::{File, TryLockError},
     io::{self, Write as _},
     os::unix::fs::PermissionsExt as _,
+    time::{Duration, SystemTime},
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -93,16 +94,37 @@ pub fn write_if_changed(path: &Utf8Path, content: &[u8], mode: u32) -> Result<bo
     Ok(true)
 }
 
+/// Puts a file in place in one step, without waiting for the disk: for what
+/// can be made again and knows whether it is whole.
+///
+/// # Errors
+///
+/// It cannot be written; the old file, if any, is then unchanged.
+pub fn replace(path: &Utf8Path, content: &[u8], mode: u32) -> Result<(), Error> {
+    let write = || -> io::Result<()> {
+        let file = beside(path, content, mode)?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().map_err(|error| write_error(path, &error))
+}
+
 fn write_atomically(path: &Utf8Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let file = beside(path, content, mode)?;
+    file.as_file().sync_data()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// A file beside another, to be renamed over it.
+fn beside(path: &Utf8Path, content: &[u8], mode: u32) -> io::Result<tempfile::NamedTempFile> {
     let dir = path.parent().filter(|dir| !dir.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
     let mut file = tempfile::Builder::new()
         .prefix(SCRATCH_FILE)
         .permissions(std::fs::Permissions::from_mode(mode))
         .tempfile_in(dir)?;
     file.write_all(content)?;
-    file.as_file().sync_data()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    Ok(file)
 }
 
 /// Writes a file that nobody else looks at yet, such as one in a tree that is
@@ -204,6 +226,40 @@ pub fn names(dir: &Utf8Path) -> Vec<String> {
 /// It does not exist, or leads through a circle of links.
 pub fn canonical(path: &Utf8Path) -> Result<Utf8PathBuf, Error> {
     path.canonicalize_utf8().map_err(|error| read_error(path, &error))
+}
+
+/// What a file is, as far as can be seen without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamp {
+    /// Device, number, size and times: another text, another file.
+    pub text: String,
+    /// When it, or its name, changed last.
+    pub changed: SystemTime,
+    /// Whether its file system counts in seconds.
+    pub is_coarse: bool,
+}
+
+/// The stamp of a file or directory, links followed; none where nothing is.
+pub fn stamp(path: &Utf8Path) -> Option<Stamp> {
+    use std::os::unix::fs::MetadataExt as _;
+    let data = path.metadata().ok()?;
+    let at = |seconds: i64, nanos: i64| {
+        let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
+        SystemTime::UNIX_EPOCH.checked_add(since)
+    };
+    let text = format!(
+        "{:x}:{:x}:{:x}:{:x}.{:x}:{:x}.{:x}",
+        data.dev(),
+        data.ino(),
+        data.size(),
+        data.mtime(),
+        data.mtime_nsec(),
+        data.ctime(),
+        data.ctime_nsec()
+    );
+    let modified = at(data.mtime(), data.mtime_nsec())?;
+    let changed = modified.max(at(data.ctime(), data.ctime_nsec())?);
+    Some(Stamp { text, changed, is_coarse: data.ctime_nsec() == 0 })
 }
 
 /// What a path leads to.

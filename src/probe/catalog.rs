@@ -258,6 +258,12 @@ pub const PROBES: &[Probe] = &[
     file!("control/unresolved.c").control("control.unresolved"),
 ];
 
+/// The headers that a probe includes, in order.
+pub fn headers(probe: &Probe) -> impl Iterator<Item = &'static str> {
+    let lines = probe.text.lines();
+    lines.filter_map(|line| line.strip_prefix("#include <")?.strip_suffix('>'))
+}
+
 /// The row of that name.
 ///
 /// # Panics

@@ -1,9 +1,8 @@
 //! The C compiler: found, identified, and run on a source text.
 //!
-//! Every process goes through [`Host`]: the `cc` crate is asked for the name
-//! of a compiler only, and gets an environment in which it cannot start one,
-//! since its own identification run has no time limit and leaves no trace in
-//! the log. What is believed of a compiler is in [`super::identity`]; whether
+//! Every process goes through [`Host`], with a time limit and a trace in the
+//! log. What came of a run may be known already ([`super::known`]); then none
+//! is made. What is believed of a compiler is in [`super::identity`]; whether
 //! its answers mean anything is shown by [`super::control`].
 
 use std::{
@@ -11,17 +10,19 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 mod find;
+mod record;
 
 pub use super::identity::Kind;
 use super::{
     diagnostics::{first_error_line, tidy},
     identity::{Facts, QUESTION},
+    known::{self, Known, Said},
 };
 use crate::{
     error::{Code, Error},
@@ -31,7 +32,7 @@ use crate::{
         process::{Completed, Invocation, Status},
     },
     model::{Mode, ToolIdentity},
-    request::Request,
+    request::{ProbeMode, Request},
     ui::{Event, Sink},
 };
 
@@ -126,6 +127,33 @@ struct Bench {
     cwd: Utf8PathBuf,
     time_limit: Duration,
     trials: AtomicUsize,
+    /// What is known already; none where every question gets its own run.
+    known: Option<Known>,
+}
+
+/// How far a source is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// To an object file.
+    Compile,
+    /// Through the compiler's checks alone.
+    Check,
+    /// To a program.
+    Link,
+}
+
+impl How {
+    const fn words(self, kind: Kind) -> &'static [&'static str] {
+        match self {
+            Self::Compile => &["-c", "-o", "{dir}probe.o"],
+            // An error in a header's macro is one of the line that uses it.
+            Self::Check if matches!(kind, Kind::Gcc) => {
+                &["-fsyntax-only", "-ftrack-macro-expansion=0"]
+            }
+            Self::Check => &["-fsyntax-only"],
+            Self::Link => &["-o", "{dir}probe"],
+        }
+    }
 }
 
 impl Compiler {
@@ -136,13 +164,38 @@ impl Compiler {
     ///
     /// There is none, it cannot be started, or it does not preprocess.
     pub fn find(request: &Request, host: &Host, sink: &mut dyn Sink) -> Result<Self, Error> {
-        let (command, found_by) = match find::named(request)? {
+        let located = Self::locate(request, host)?;
+        let known = is_batch(request).then(Known::default);
+        Self::identify(located, known, request, host, sink)
+    }
+
+    /// Which command it is, and how that was found; nothing is started.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn locate(request: &Request, host: &Host) -> Result<(Vec<String>, String), Error> {
+        match find::named(request)? {
             Some(command) => {
                 find::require_program(&command, host)?;
-                (command, "CC".to_owned())
+                Ok((command, "CC".to_owned()))
             }
-            None => find::system(request.host.as_deref(), host)?,
-        };
+            None => find::system(request.host.as_deref(), host),
+        }
+    }
+
+    /// Asks a command who it is.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started, or does not preprocess.
+    pub fn identify(
+        (command, found_by): (Vec<String>, String),
+        known: Option<Known>,
+        request: &Request,
+        host: &Host,
+        sink: &mut dyn Sink,
+    ) -> Result<Self, Error> {
         let parent = request.state_dir.as_deref();
         if let Some(dir) = parent {
             fs::create_dir_all(dir)?;
@@ -153,6 +206,7 @@ impl Compiler {
             cwd: working_dir(request, host),
             time_limit: seconds.map_or(TIME_LIMIT, Duration::from_secs),
             trials: AtomicUsize::new(0),
+            known,
         });
         identify(command, found_by, bench, host, sink)
     }
@@ -165,7 +219,7 @@ impl Compiler {
         source: &Source<'_>,
         flags: &[String],
     ) -> Trial {
-        self.run(host, sink, source, &["-c", "-o", "{dir}probe.o"], flags, &[])
+        self.run(host, sink, source, How::Compile.words(self.kind), flags, &[])
     }
 
     /// Checks the syntax and the declarations alone: faster, no file written.
@@ -177,10 +231,7 @@ impl Compiler {
         source: &Source<'_>,
         flags: &[String],
     ) -> Trial {
-        match self.kind {
-            Kind::Gcc | Kind::Clang => self.run(host, sink, source, &["-fsyntax-only"], flags, &[]),
-            Kind::Nvhpc | Kind::Other => self.compile(host, sink, source, flags),
-        }
+        self.run(host, sink, source, self.how_to_check().words(self.kind), flags, &[])
     }
 
     /// Preprocesses; the text is in `completed.stdout`.
@@ -221,7 +272,30 @@ impl Compiler {
         libs: &[String],
     ) -> Trial {
         let flags: Vec<String> = cflags.iter().chain(ldflags).cloned().collect();
-        self.run(host, sink, source, &["-o", "{dir}probe"], &flags, libs)
+        self.run(host, sink, source, How::Link.words(self.kind), &flags, libs)
+    }
+
+    /// How declarations are checked.
+    pub const fn how_to_check(&self) -> How {
+        match self.kind {
+            Kind::Gcc | Kind::Clang => How::Check,
+            Kind::Nvhpc | Kind::Other => How::Compile,
+        }
+    }
+
+    /// What is known already, where one run may answer several questions.
+    pub fn known(&self) -> Option<&Known> {
+        self.bench.known.as_ref()
+    }
+
+    /// Keeps the answer to a question that another run has answered: the run
+    /// that the question would have is not made.
+    pub fn deduce(&self, how: How, source: &Source<'_>, words: (&[String], &[String]), said: Said) {
+        let Some(known) = &self.bench.known else { return };
+        let (flags, libs) = words;
+        let mode = how.words(self.kind);
+        let words = Words { command: &self.command, mode, flags, libs, mark: "" };
+        known.deduce(words.key(source), said);
     }
 
     /// A directory of one's own under the scratch directory, for runs of other
@@ -265,6 +339,11 @@ fn working_dir(request: &Request, host: &Host) -> Utf8PathBuf {
     if request.mode == Mode::Compat && build_dir.is_dir() { build_dir } else { host.cwd.clone() }
 }
 
+/// Whether one run may answer several questions.
+pub fn is_batch(request: &Request) -> bool {
+    request.mode == Mode::Strict && request.probe_mode == ProbeMode::Batch
+}
+
 /// The parts of a compiler's command line, in autoconf's order; `{dir}` in
 /// `mode` stands for the trial's directory.
 struct Words<'a> {
@@ -274,6 +353,30 @@ struct Words<'a> {
     libs: &'a [String],
     /// What lines of `probe.i` begin with that are kept; none if empty.
     mark: &'a str,
+}
+
+impl Words<'_> {
+    /// The process, for a source in `dir`.
+    fn invocation(&self, bench: &Bench, dir: &str, file_name: &str) -> Invocation {
+        Invocation::new(self.command.first().cloned().unwrap_or_default())
+            .args(self.command.iter().skip(1).cloned())
+            .args(self.mode.iter().map(|word| word.replace("{dir}", dir)))
+            .args(self.flags.iter().cloned())
+            .arg(format!("{dir}{file_name}"))
+            .args(self.libs.iter().cloned())
+            .cwd(bench.cwd.clone())
+            .time_limit(bench.time_limit)
+    }
+
+    /// What makes the run this one and no other.
+    fn key(&self, source: &Source<'_>) -> String {
+        let words = [self.command, self.flags, self.libs];
+        // A part that no word can be keeps the lists apart.
+        let words =
+            words.into_iter().flat_map(|list| list.iter().map(String::as_str).chain(["\0"]));
+        let rest = self.mode.iter().copied().chain(["\0", self.mark, source.name, source.text]);
+        known::key(words.chain(rest))
+    }
 }
 
 impl Bench {
@@ -286,7 +389,7 @@ impl Bench {
     }
 }
 
-/// Writes the source, runs the command, tells the sink.
+/// Runs it, unless it is known what comes of it; tells the sink.
 fn run(
     bench: &Bench,
     host: &Host,
@@ -294,39 +397,69 @@ fn run(
     source: &Source<'_>,
     words: &Words<'_>,
 ) -> Trial {
-    let program = words.command.first().cloned().unwrap_or_default();
     let file_name = source.name.replace('/', "-");
-    let invocation = |dir: &str| {
-        Invocation::new(program.clone())
-            .args(words.command.iter().skip(1).cloned())
-            .args(words.mode.iter().map(|word| word.replace("{dir}", dir)))
-            .args(words.flags.iter().cloned())
-            .arg(format!("{dir}{file_name}"))
-            .args(words.libs.iter().cloned())
-            .cwd(bench.cwd.clone())
-            .time_limit(bench.time_limit)
+    let tell = |trial: &Trial, sink: &mut dyn Sink| {
+        let completed = &trial.completed;
+        sink.event(&Event::Ran { completed, source: Some((&file_name, source.text)) });
     };
+    let Some(known) = &bench.known else {
+        let trial = start(bench, host, source, &file_name, words);
+        tell(&trial, sink);
+        return trial;
+    };
+    let key = words.key(source);
+    let invocation = || words.invocation(bench, "", &file_name);
+    let trial = known.trial(&key, invocation).unwrap_or_else(|| {
+        let trial = start(bench, host, source, &file_name, words);
+        known.keep(key.clone(), &trial);
+        trial
+    });
+    if sink.listens() && known.is_to_be_told(&key) {
+        tell(&trial, sink);
+    }
+    trial
+}
+
+/// Writes the source and runs the command.
+fn start(
+    bench: &Bench,
+    host: &Host,
+    source: &Source<'_>,
+    file_name: &str,
+    words: &Words<'_>,
+) -> Trial {
     let written = bench.room().and_then(|dir| {
-        fs::write_if_changed(&dir.join(&file_name), source.text.as_bytes(), 0o644).map(|_| dir)
+        fs::write_new(&dir.join(file_name), source.text.as_bytes(), 0o644).map(|()| dir)
     });
     let completed = match written {
         Ok(dir) => {
             let prefix = format!("{dir}/");
-            let mut done = host.runner.run(invocation(&prefix));
+            let mut invocation = words.invocation(bench, &prefix, file_name);
+            let records = bench.known.as_ref().filter(|known| known.records());
+            let at = words.command.len().saturating_sub(1);
+            if records.is_some() {
+                record::ask(&mut invocation, at, words.mode, source.name, &prefix);
+            }
+            let since = SystemTime::now();
+            let mut done = host.runner.run(invocation);
+            if let Some(known) = records {
+                let run = record::Run { words: words.libs, dir: &dir, cwd: &bench.cwd, since };
+                known.record(|reads| run.record(reads, &mut done, words.mode, source.name));
+            }
             if !words.mark.is_empty() {
                 done.stdout.push_str(&marked(&dir.join("probe.i"), words.mark));
             }
             // Objects and programs can be large; the next trial needs none.
             let _ = fs::remove_dir_all_if_there(&dir);
             Completed {
-                invocation: invocation(""),
+                invocation: words.invocation(bench, "", file_name),
                 stdout: tidy(&done.stdout, &prefix),
                 stderr: tidy(&done.stderr, &prefix),
                 ..done
             }
         }
         Err(error) => Completed {
-            invocation: invocation(""),
+            invocation: words.invocation(bench, "", file_name),
             status: Status::NotStarted(std::io::ErrorKind::Other, full_text(&error)),
             stdout: String::new(),
             stderr: String::new(),
@@ -334,7 +467,6 @@ fn run(
             took: Duration::ZERO,
         },
     };
-    sink.event(&Event::Ran { completed: &completed, source: Some((&file_name, source.text)) });
     Trial { ok: completed.success(), completed }
 }
 

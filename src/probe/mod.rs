@@ -4,13 +4,17 @@
 //! runs it, [`control`] shows that its answer means something. Which probes
 //! are run, in which order, and what follows, is the engine's business.
 
+pub mod batch;
 pub mod catalog;
 pub mod compiler;
 pub mod control;
 mod diagnostics;
 mod identity;
+pub mod known;
 pub mod nvcc;
+pub mod reads;
 
-pub use compiler::{Compiler, Source, Trial};
+pub use compiler::{Compiler, How, Source, Trial};
 pub use diagnostics::first_error_line;
 pub(crate) use diagnostics::tidy;
+pub use known::{Known, Said};

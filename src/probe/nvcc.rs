@@ -7,8 +7,9 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{
-    compiler::Source,
+    compiler::{Source, Trial},
     diagnostics::{first_error_line, tidy},
+    known::{self, Known},
 };
 use crate::{
     error::Error,
@@ -44,6 +45,8 @@ pub struct Setting<'a> {
     pub flags: &'a [String],
     /// How long one run may take.
     pub time_limit: std::time::Duration,
+    /// What is known already.
+    pub known: Option<&'a Known>,
 }
 
 /// Asks one nvcc: its version, its dry run, a compilation; the first failure
@@ -57,7 +60,7 @@ pub fn ask(
 ) -> NvccAnswer {
     let mut answer = NvccAnswer::default();
     let mut bench = Bench { command, source, setting, host, sink };
-    let version = bench.run(vec!["--version".to_owned()], false);
+    let version = bench.run(vec!["--version".to_owned()], false).completed;
     let release = release(&version.stdout).filter(|_| version.success());
     answer.attempts.push(attempt(
         "ask nvcc for its version",
@@ -110,7 +113,7 @@ impl Bench<'_> {
     }
 
     /// Runs it; what is told and kept has no scratch directory in it.
-    fn run(&mut self, args: Vec<String>, with_source: bool) -> Completed {
+    fn run(&mut self, args: Vec<String>, with_source: bool) -> Trial {
         let prefix = format!("{}/", self.setting.dir);
         let build = |args: Vec<String>| {
             Invocation::new(self.command.first().cloned().unwrap_or_default())
@@ -119,17 +122,55 @@ impl Bench<'_> {
                 .cwd(self.setting.cwd)
                 .time_limit(self.setting.time_limit)
         };
-        let plain = args.iter().map(|arg| arg.replace(&prefix, "")).collect();
-        let done = self.host.runner.run(build(args));
-        let done = Completed {
-            invocation: build(plain),
-            stdout: tidy(&done.stdout, &prefix),
-            stderr: tidy(&done.stderr, &prefix),
-            ..done
+        let plain: Vec<String> = args.iter().map(|arg| arg.replace(&prefix, "")).collect();
+        let words = self.command.iter().chain(&plain).map(String::as_str);
+        let key = known::key(words.chain(["\0", self.source.text]));
+        let known = self.setting.known.and_then(|known| known.trial(&key, || build(plain.clone())));
+        let is_known = known.is_some();
+        let trial = known.unwrap_or_else(|| {
+            let done = self.start(build(args));
+            let completed = Completed {
+                invocation: build(plain),
+                stdout: tidy(&done.stdout, &prefix),
+                stderr: tidy(&done.stderr, &prefix),
+                ..done
+            };
+            let there = self.setting.dir.join("probe.o").is_file();
+            Trial { ok: completed.success() && there, completed }
+        });
+        if let Some(known) = self.setting.known.filter(|_| !is_known) {
+            known.keep(key.clone(), &trial);
+        }
+        let is_told = |known: &Known| self.sink.listens() && known.is_to_be_told(&key);
+        if self.setting.known.is_none_or(is_told) {
+            let file = self.file();
+            let source = with_source.then_some((file.as_str(), self.source.text));
+            self.sink.event(&Event::Ran { completed: &trial.completed, source });
+        }
+        trial
+    }
+
+    /// Starts it; where answers are kept, it says what it reads.
+    fn start(&self, mut invocation: Invocation) -> Completed {
+        let Some(known) = self.setting.known.filter(|known| known.records()) else {
+            return self.host.runner.run(invocation);
         };
-        let file = self.file();
-        let source = with_source.then_some((file.as_str(), self.source.text));
-        self.sink.event(&Event::Ran { completed: &done, source });
+        let compiles = invocation.args.iter().any(|arg| arg == "-c")
+            && !invocation.args.iter().any(|arg| arg == "--dryrun");
+        let file = self.setting.dir.join("probe.d");
+        if compiles {
+            invocation = invocation.args(["-MD", "-MF", file.as_str()]);
+        }
+        let since = std::time::SystemTime::now();
+        let done = self.host.runner.run(invocation);
+        known.record(|reads| {
+            reads.nvcc(self.command, &self.host.env.path_dirs(), since);
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            reads.dependencies(&text, self.setting.cwd, self.setting.dir.as_str(), since);
+            if compiles && text.is_empty() {
+                reads.give_up("nvcc does not say what it read");
+            }
+        });
         done
     }
 
@@ -142,7 +183,7 @@ impl Bench<'_> {
         compile.push(format!("{prefix}{}", self.file()));
         let mut dry = vec!["--dryrun".to_owned()];
         dry.extend(compile.iter().cloned());
-        let plan = self.run(dry, true);
+        let plan = self.run(dry, true).completed;
         let plans = plan.success() && is_plan(&plan.stderr, &plan.stdout);
         answer.attempts.push(attempt(
             "ask nvcc for its plan (`--dryrun`)",
@@ -154,16 +195,14 @@ impl Bench<'_> {
         if !plans {
             return None;
         }
-        let done = self.run(compile, true);
-        let there = self.setting.dir.join("probe.o").is_file();
-        let made = done.success() && there;
+        let Trial { ok: made, completed: done } = self.run(compile, true);
         answer.attempts.push(attempt(
             "compile a kernel",
             &done,
             made,
             "nvcc is there, but it does not compile: see what it said.",
         ));
-        answer.idle = done.success() && !there;
+        answer.idle = done.success() && !made;
         made.then(|| target(&plan.stderr, &plan.stdout))
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{
-    Bindings, Location, Remark, Request, Source, Sourced, Variable, Want,
+    Bindings, Location, ProbeMode, Remark, Request, Source, Sourced, Variable, Want,
     directories::{self, Named},
     remarks,
 };
@@ -166,6 +166,8 @@ impl Resolver<'_> {
             state_dir: self.state_dir.clone(),
             build_runtime: !options.no_build && self.typed.command == Command::Configure,
             cache: !options.no_cache,
+            probe_mode: probe_mode(options.probe_mode.as_deref())?,
+            rebuild: options.rebuild,
             bindings: bindings(options.bindings.as_deref())?,
             offline: options.offline,
             quiet: options.quiet,
@@ -365,6 +367,14 @@ fn bindings(value: Option<&OsStr>) -> Result<Bindings, Error> {
         None | Some(Some("kept")) => Ok(Bindings::Kept),
         Some(Some("generate")) => Ok(Bindings::Generate),
         Some(_) => Err(Error::new(Code::Usage, "`--bindings` takes `kept` or `generate`")),
+    }
+}
+
+fn probe_mode(value: Option<&OsStr>) -> Result<ProbeMode, Error> {
+    match value.map(OsStr::to_str) {
+        None | Some(Some("batch")) => Ok(ProbeMode::Batch),
+        Some(Some("single")) => Ok(ProbeMode::Single),
+        Some(_) => Err(Error::new(Code::Usage, "`--probe-mode` takes `batch` or `single`")),
     }
 }
 

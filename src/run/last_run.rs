@@ -25,7 +25,8 @@ const FORMAT: u32 = 1;
 
 /// The options that may come with `--recheck`: they say how to run, not what
 /// is wanted.
-const WITH_RECHECK: &[&str] = &["recheck", "build-dir", "quiet", "no-build", "no-cache", "offline"];
+const WITH_RECHECK: &[&str] =
+    &["recheck", "build-dir", "quiet", "no-build", "no-cache", "probe-mode", "rebuild", "offline"];
 
 /// A word that may be any bytes; nearly always it is text, and then the file
 /// can be read by people.
@@ -142,6 +143,11 @@ impl LastRun {
         typed.options.no_build |= now.options.no_build;
         typed.options.no_cache |= now.options.no_cache;
         typed.options.offline |= now.options.offline;
+        // Of the moment: the last run's wish is not repeated.
+        typed.options.rebuild = now.options.rebuild;
+        if now.options.probe_mode.is_some() {
+            typed.options.probe_mode.clone_from(&now.options.probe_mode);
+        }
         let host = host.at(self.cwd).map_err(|error| {
             error
                 .means("The last run was started there; relative directories begin there.")
@@ -170,7 +176,7 @@ fn refuse_wishes(now: &Typed) -> Result<(), Error> {
             Code::Usage,
             format!("`--recheck` repeats the last run, and `{wish}` would change it"),
         )
-        .means("`-B`, `-q`, `--no-build`, `--no-cache` and `--offline` may come with it.")
+        .means("`-B`, `-q`, `--no-build`, `--no-cache`, `--probe-mode`, `--rebuild` and `--offline` may come with it.")
         .hint("Run without `--recheck`, with all the options that you want.")),
     }
 }

@@ -44,6 +44,11 @@ pub enum Event<'a> {
 pub trait Sink {
     /// Takes one event.
     fn event(&mut self, event: &Event<'_>);
+
+    /// Whether somebody is told. What nobody was told can still be told later.
+    fn listens(&self) -> bool {
+        true
+    }
 }
 
 /// Tells nobody.
@@ -52,6 +57,18 @@ pub struct Silent;
 
 impl Sink for Silent {
     fn event(&mut self, _event: &Event<'_>) {}
+}
+
+/// Tells nobody yet: what runs ahead of its question is told with it.
+#[derive(Debug, Default)]
+pub struct Ahead;
+
+impl Sink for Ahead {
+    fn event(&mut self, _event: &Event<'_>) {}
+
+    fn listens(&self) -> bool {
+        false
+    }
 }
 
 /// Tells several.

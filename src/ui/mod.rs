@@ -9,6 +9,6 @@ pub mod style;
 mod summary;
 
 pub use config_log::ConfigLog;
-pub use events::{Event, Fanout, Silent, Sink};
+pub use events::{Ahead, Event, Fanout, Silent, Sink};
 pub use progress::{Channel, Progress, Settings};
 pub use summary::summary;

@@ -1,6 +1,8 @@
 //! Strict detection on stub toolkits: every probe on every level, what is
 //! missing told with its evidence, and each mended quirk.
 
+mod batch;
+mod cache;
 mod guess;
 mod levels;
 mod missing;

@@ -156,7 +156,7 @@ impl Question<'_> {
             &ground.libs(libraries),
         );
         let library = taken(&trial.completed.stdout, name);
-        let mut attempt = tried(format!("link `{}` with -l{name}", self.symbol()), &trial);
+        let mut attempt = tried(format!("link `{}` with -l{name}", symbol(self.probe)), &trial);
         attempt.place.clone_from(&library);
         let outside = trial.ok && !DRIVER_LIBRARIES.contains(&name) && self.is_outside(&library);
         let mut attempts = Vec::new();
@@ -176,11 +176,6 @@ impl Question<'_> {
             answer.check.detail = Some("stub".to_owned());
         }
         Answer { elsewhere: outside, library, ..answer }
-    }
-
-    /// The symbol that a link question is about, as its label says it.
-    fn symbol(&self) -> &'static str {
-        self.probe.label.split(' ').nth(1).unwrap_or_default()
     }
 
     /// Whether the linker took a file that is not the installation's.
@@ -213,7 +208,7 @@ impl Question<'_> {
             attempt.meaning = Some(match class.trouble() {
                 Some(trouble) => format!("`{path}` {trouble}."),
                 None if said.contains("undefined") => {
-                    format!("`{path}` has no function `{}`.", self.symbol())
+                    format!("`{path}` has no function `{}`.", symbol(self.probe))
                 }
                 None => format!("`{path}` is there, but cannot be linked with."),
             });
@@ -259,6 +254,7 @@ impl Question<'_> {
                 cwd: &self.host.cwd,
                 flags: &flags,
                 time_limit: self.compiler.time_limit().max(crate::host::process::TIME_LIMIT),
+                known: self.compiler.known(),
             };
             let mut answer = nvcc::ask(command, &self.source(), &setting, self.host, sink);
             attempts.append(&mut answer.attempts);
@@ -316,6 +312,20 @@ impl Question<'_> {
     }
 }
 
+/// The symbol that a link question is about, as its label says it.
+pub(super) fn symbol(probe: &Probe) -> &'static str {
+    probe.label.split(' ').nth(1).unwrap_or_default()
+}
+
+/// The line without what the compiler guesses was meant: that depends on what
+/// else was read.
+fn without_guess(line: String) -> String {
+    match line.find("; did you mean") {
+        Some(at) => line[..at].to_owned(),
+        None => line,
+    }
+}
+
 /// An answer that shows nothing besides.
 fn plain(check: Check) -> Answer {
     Answer {
@@ -335,7 +345,7 @@ fn tried(what: String, trial: &Trial) -> Attempt {
         what,
         place: None,
         command: Some(trial.command()),
-        said: if trial.ok { None } else { trial.first_error_line() },
+        said: if trial.ok { None } else { trial.first_error_line().map(without_guess) },
         outcome: if trial.ok { Outcome::Satisfied } else { Outcome::Rejected },
         meaning: None,
     }

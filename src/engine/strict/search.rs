@@ -172,6 +172,22 @@ fn qualifies(
     has.then_some(layout)
 }
 
+/// The layout that will most likely be taken: the first candidate whose files
+/// say so; that of the compiler's own directories where it is their turn.
+pub(super) fn likely(run: &mut Run<'_>, compiler: &Compiler, header: &str) -> Option<Layout> {
+    let places = if header.starts_with("cuda.") { CUDA_PLACES } else { GDRCOPY_PLACES };
+    candidates(places, run.host).into_iter().find_map(|candidate| match candidate.root {
+        Some(_) => qualifies(run, compiler, &candidate, header),
+        None if header.starts_with("cuda.") => Some(Layout::default()),
+        None => Some(gdrcopy_at(run, compiler, None)),
+    })
+}
+
+/// The layout of a gdrcopy.
+pub(super) fn gdrcopy_at(run: &Run<'_>, compiler: &Compiler, root: Option<&Utf8Path>) -> Layout {
+    Layout::gdrcopy(root, libdir(run).as_deref(), &compiler.identity.target)
+}
+
 /// The header that a question is about.
 fn name_of(id: &str) -> &'static str {
     match probe(id).stage {

@@ -8,6 +8,15 @@ use crate::model::{CudaVersion, GdrVersion, Versions};
 /// Starts every line of the answer.
 pub(super) const MARK: &str = "ucx_configure_version";
 
+/// The macros that hold versions.
+pub(super) const MACROS: [&str; 5] = [
+    "CUDA_VERSION",
+    "CUDART_VERSION",
+    "NVML_API_VERSION",
+    "GDR_API_MAJOR_VERSION",
+    "GDR_API_MINOR_VERSION",
+];
+
 /// What the headers say, from one preprocessor run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct HeaderVersions {
@@ -36,6 +45,16 @@ impl HeaderVersions {
             cudart: value("CUDART_VERSION").map(CudaVersion::from_macro),
             nvml: value("NVML_API_VERSION"),
             gdrcopy,
+        }
+    }
+
+    /// Keeps what is about parts that were found.
+    pub(super) fn only(&mut self, cuda: bool, gdrcopy: bool) {
+        if !cuda {
+            (self.cuda, self.cudart, self.nvml) = (None, None, None);
+        }
+        if !gdrcopy {
+            self.gdrcopy = None;
         }
     }
 

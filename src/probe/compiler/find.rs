@@ -60,8 +60,7 @@ pub(super) fn system(triple: Option<&str>, host: &Host) -> Result<(Vec<String>, 
         names.extend(["gcc", "cc", "clang"].map(|name| format!("{triple}-{name}")));
     }
     if triple.is_none_or(is_native) {
-        names.extend(suggested());
-        names.extend(["gcc", "cc", "clang"].map(str::to_owned));
+        names.extend(["cc", "gcc", "clang"].map(str::to_owned));
     }
     let dirs = host.env.path_dirs();
     for name in &names {
@@ -84,27 +83,4 @@ fn is_native(triple: &str) -> bool {
             || machine == "amd64" && std::env::consts::ARCH == "x86_64"
             || machine == "arm64" && std::env::consts::ARCH == "aarch64"
     })
-}
-
-/// The name that the `cc` crate would take for this machine.
-fn suggested() -> Option<String> {
-    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let nothing: [(&str, &str); 0] = [];
-    cc::Build::new()
-        .target(&triple)
-        .host(&triple)
-        .opt_level(0)
-        .debug(false)
-        // It would write a file for its identification run here; where it
-        // cannot, it takes the family from the name, which is all we need.
-        .out_dir("/nonexistent/ucx-configure")
-        .cargo_metadata(false)
-        .cargo_warnings(false)
-        .cargo_output(false)
-        .set_envs_snapshot(nothing)
-        .try_get_compiler()
-        .ok()?
-        .path()
-        .to_str()
-        .map(str::to_owned)
 }
