@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(reads.library_dirs, ["/c/lib64", "/d"]);
         assert!(reads.libraries.contains("cuda") && reads.programs.contains("as"));
         assert!(reads.files.contains_key(Utf8Path::new("/usr/lib/gcc/12/cc1")));
-        assert_eq!(reads.program_dirs, ["/usr/lib/gcc/12", "/usr/lib/gcc/12/", "/x/"]);
+        assert_eq!(reads.program_dirs, ["/usr/lib/gcc/12", "/x"]);
         let mut reads = Reads::default();
         reads.verbose(
             " \"/usr/lib/llvm/bin/clang\" -cc1 -x c\n \"/usr/bin/ld\" \"-L/c\" -lc\n",
