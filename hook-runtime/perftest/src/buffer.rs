@@ -10,7 +10,7 @@ use hook_runtime::memtype::Kind;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) driver: &'static Driver,
-    device: i32,
+    pub(crate) device: i32,
 }
 
 impl Session {

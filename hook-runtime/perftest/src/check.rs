@@ -7,8 +7,9 @@ use hook_runtime::transport::cuda_copy::Copier;
 use hook_runtime::transport::settings::Settings;
 
 use crate::buffer::{Buffer, Session};
+use crate::pair::{Remote, pattern};
 
-const SIZE: usize = 8 << 20;
+const SIZE: usize = 4 << 20;
 const COPIES: u64 = 200;
 pub(crate) const KINDS: [Kind; 4] = [Kind::Host, Kind::Pinned, Kind::Device, Kind::Managed];
 
@@ -44,6 +45,19 @@ pub(crate) fn pairs(session: &Session) -> Result<(Vec<(Kind, Kind)>, u64), CopyE
         }
     }
     Ok((wrong, COPIES))
+}
+
+/// Whether memory of a second process shows the bytes that this process wrote there.
+pub(crate) fn remote(session: &Session) -> Result<bool, String> {
+    let text = |error: CopyError| error.to_string();
+    let remote = Remote::start(session, SIZE)?;
+    let mut copier = Copier::new(session.driver, Settings::from_environment());
+    let there = copier.region(remote.mapping.address(), SIZE).map_err(text)?;
+    let mut bytes = vec![0_u8; SIZE];
+    let here = copier.region(bytes.as_mut_ptr() as usize, SIZE).map_err(text)?;
+    // SAFETY: the mapping is held and the vector ours; nothing else touches them.
+    unsafe { copier.copy_now((&here, 0), (&there, 0), SIZE) }.map_err(text)?;
+    Ok(bytes == pattern(SIZE))
 }
 
 fn pair(

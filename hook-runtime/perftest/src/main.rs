@@ -10,6 +10,7 @@
 mod buffer;
 mod check;
 mod measure;
+mod pair;
 mod report;
 mod selftest;
 
@@ -35,6 +36,12 @@ struct Arguments {
     /// Measure raw copies of the driver instead of the transport
     #[arg(long)]
     raw: bool,
+    /// The destination belongs to a second process (cuda_ipc)
+    #[arg(long, conflicts_with = "raw")]
+    remote: bool,
+    /// Be the second process
+    #[arg(long, hide = true, value_name = "BYTES")]
+    own: Option<usize>,
     /// What to measure
     #[arg(short, long, value_enum, default_value_t = Test::Rate)]
     test: Test,
@@ -105,6 +112,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         Err(error) => eprintln!("warning: {error}"),
     }
     let session = Session::new(driver, arguments.device).map_err(|error| error.to_string())?;
+    if let Some(size) = arguments.own {
+        return pair::own(&session, size).map(|()| true);
+    }
     if arguments.self_test {
         return selftest::run(&session, arguments.format, arguments.time);
     }
@@ -114,6 +124,8 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         let (from, to) = (arguments.from.into(), arguments.to.into());
         let maker = if arguments.raw {
             Maker::raw(&session, from, to, size, arguments.window)
+        } else if arguments.remote {
+            Maker::remote(&session, from, size, arguments.window, Settings::from_environment())
         } else {
             let settings = Settings::from_environment();
             Maker::transport(&session, from, to, size, arguments.window, settings)

@@ -9,6 +9,7 @@ use hook_runtime::transport::cuda_copy::{Copier, Posted, Region};
 use hook_runtime::transport::settings::Settings;
 
 use crate::buffer::{Buffer, Session};
+use crate::pair::Remote;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -22,11 +23,26 @@ pub(crate) enum Test {
 /// Makes copies of one size between two buffers.
 pub(crate) struct Maker {
     from: Buffer,
-    to: Buffer,
+    to: To,
     size: usize,
     /// Copies under way at a time go to places of their own, as far as there is room.
     slots: usize,
     by: By,
+}
+
+/// Where copies go.
+enum To {
+    Own(Buffer),
+    Remote(Remote),
+}
+
+impl To {
+    fn address(&self) -> usize {
+        match self {
+            Self::Own(buffer) => buffer.address,
+            Self::Remote(remote) => remote.mapping.address(),
+        }
+    }
 }
 
 /// How much memory the slots take at most.
@@ -65,11 +81,30 @@ impl Maker {
         let regions = (copier.region(from.address, room)?, copier.region(to.address, room)?);
         Ok(Self {
             from,
-            to,
+            to: To::Own(to),
             size,
             slots,
             by: By::Transport { copier, from: regions.0, to: regions.1 },
         })
+    }
+
+    /// By the transport, into memory of a second process.
+    pub(crate) fn remote(
+        session: &Session,
+        from: Kind,
+        size: usize,
+        window: usize,
+        settings: Settings,
+    ) -> Result<Self, CopyError> {
+        let slots = slots(size, window);
+        let room = slots * size;
+        let from = Buffer::new(session, from, room)?;
+        let remote = Remote::start(session, room).map_err(CopyError::Peer)?;
+        let mut copier = Box::new(Copier::new(session.driver, settings));
+        let to = copier.region(remote.mapping.address(), room)?;
+        let source = copier.region(from.address, room)?;
+        let by = By::Transport { copier, from: source, to };
+        Ok(Self { from, to: To::Remote(remote), size, slots, by })
     }
 
     /// By cuMemcpyAsync, with an event after each copy when many are under way.
@@ -91,7 +126,7 @@ impl Maker {
             // SAFETY: as above.
             unsafe { driver.calls.event_create(event, NO_TIMING) }?;
         }
-        Ok(Self { from, to, size, slots, by: By::Driver { driver, stream, events } })
+        Ok(Self { from, to: To::Own(to), size, slots, by: By::Driver { driver, stream, events } })
     }
 
     /// Seconds for each copy: the best of three runs of `milliseconds`.
@@ -111,7 +146,7 @@ impl Maker {
     }
 
     fn run(&mut self, test: Test, window: usize, time: Duration) -> Result<f64, CopyError> {
-        let (from, to, size) = (self.from.address as u64, self.to.address as u64, self.size);
+        let (from, to, size) = (self.from.address as u64, self.to.address() as u64, self.size);
         let slots = self.slots;
         match (&mut self.by, test) {
             (By::Transport { copier, from, to }, Test::Rate) => {

@@ -30,6 +30,8 @@ struct Row {
     size: usize,
     window: usize,
     goal: Goal,
+    /// The destination belongs to a second process.
+    remote: bool,
 }
 
 const LARGE: usize = 64 << 20;
@@ -43,12 +45,13 @@ const fn row(
     window: usize,
     goal: Goal,
 ) -> Row {
-    Row { what, from: path.0, to: path.1, size, window, goal }
+    Row { what, from: path.0, to: path.1, size, window, goal, remote: false }
 }
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     row("device to device, 64 MiB", (Kind::Device, Kind::Device), LARGE, 16, Goal::OfRaw(0.99)),
+    Row { remote: true, ..row("to another process, 64 MiB", (Kind::Device, Kind::Device), LARGE, 16, Goal::OfRaw(0.99)) },
     row("device to device, 8 B", (Kind::Device, Kind::Device), 8, 32, SMALL),
     row("device to device, 64 B", (Kind::Device, Kind::Device), 64, 32, SMALL),
     row("device to device, 512 B", (Kind::Device, Kind::Device), 512, 32, SMALL),
@@ -72,7 +75,10 @@ struct Result_ {
 /// Runs everything. False if bytes were wrong.
 pub(crate) fn run(session: &Session, format: Format, milliseconds: u64) -> Result<bool, String> {
     let text = |error: CopyError| error.to_string();
-    let (wrong, copies) = check::pairs(session).map_err(text)?;
+    let (mut wrong, copies) = check::pairs(session).map_err(text)?;
+    if !check::remote(session)? {
+        wrong.push((Kind::Device, Kind::Device));
+    }
     let mut results = vec![lookups()];
     for row in ROWS {
         results.push(measure(session, row, milliseconds).map_err(text)?);
@@ -121,8 +127,11 @@ fn measure(session: &Session, row: &Row, milliseconds: u64) -> Result<Result_, C
         row.window,
         milliseconds,
     )?;
-    let ours = Maker::transport(session, row.from, row.to, row.size, row.window, settings)?
-        .measure(Test::Rate, row.window, milliseconds)?;
+    let mut ours = match row.remote {
+        true => Maker::remote(session, row.from, row.size, row.window, settings)?,
+        false => Maker::transport(session, row.from, row.to, row.size, row.window, settings)?,
+    };
+    let ours = ours.measure(Test::Rate, row.window, milliseconds)?;
     let large = row.size >= 1 << 20;
     let figure = |seconds: f64| match large {
         true => row.size as f64 / seconds / 1e9,

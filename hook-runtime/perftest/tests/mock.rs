@@ -25,7 +25,7 @@ fn the_self_test_checks_bytes_and_measures_every_goal() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["wrong"].as_array().unwrap().len(), 0);
     let goals = report["goals"].as_array().unwrap();
-    assert_eq!(goals.len(), 12);
+    assert_eq!(goals.len(), 13);
     for goal in goals {
         assert!(goal["raw"].as_f64().unwrap() > 0.0 && goal["ours"].as_f64().unwrap() > 0.0);
     }

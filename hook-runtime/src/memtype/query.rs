@@ -34,10 +34,12 @@ impl Oracle for Driver {
 #[derive(Debug, Default)]
 struct Said {
     memory_type: u32,
-    managed: bool,
+    /// Not 0: yes. Drivers differ in how many bytes they write for a truth value.
+    managed: u32,
     device: c_int,
     context: usize,
-    legacy_ipc: bool,
+    /// As above.
+    legacy_ipc: u32,
     start: u64,
     size: usize,
     handle_types: u64,
@@ -92,7 +94,7 @@ impl Said {
     }
 
     fn kind(&self) -> Kind {
-        match (self.managed, self.memory_type) {
+        match (self.managed != 0, self.memory_type) {
             (true, _) => Kind::Managed,
             (false, TYPE_HOST) => Kind::Pinned,
             (false, _) => Kind::Device,
@@ -107,7 +109,10 @@ impl Said {
         let handles = self.handle_types as c_uint;
         Flags::default()
             .with_if(Flags::POOL, pool)
-            .with_if(Flags::LEGACY_IPC, device && !pool && (self.legacy_ipc || self.context != 0))
+            .with_if(
+                Flags::LEGACY_IPC,
+                device && !pool && (self.legacy_ipc != 0 || self.context != 0),
+            )
             .with_if(Flags::POSIX_FD, pool && handles & handle::POSIX_FD != 0)
             .with_if(Flags::FABRIC, pool && handles & handle::FABRIC != 0)
     }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cuda_copy    host <-> device, device <-> device, inside one process
+//! cuda_ipc     device memory of another process on the same machine
 //! ```
 //!
 //! A transport is one module and one row in [`TRANSPORTS`]; its variables are rows in
@@ -9,6 +10,7 @@
 //! [`Driver`](crate::cuda::driver::open::Driver), which is opened at run time.
 
 pub mod cuda_copy;
+pub mod cuda_ipc;
 pub mod settings;
 
 use crate::cuda::driver::failure::Failure;
@@ -89,13 +91,22 @@ pub struct Row {
 }
 
 /// Every transport.
-pub const TRANSPORTS: &[Row] = &[Row {
-    name: "cuda_copy",
-    purpose: "copies between host and device memory, inside one process",
-    module: "uct-cuda",
-    prefix: "UCX_CUDA_COPY_",
-    transport: &cuda_copy::CUDA_COPY,
-}];
+pub const TRANSPORTS: &[Row] = &[
+    Row {
+        name: "cuda_copy",
+        purpose: "copies between host and device memory, inside one process",
+        module: "uct-cuda",
+        prefix: "UCX_CUDA_COPY_",
+        transport: &cuda_copy::CUDA_COPY,
+    },
+    Row {
+        name: "cuda_ipc",
+        purpose: "copies to and from device memory of another process on this machine",
+        module: "uct-cuda",
+        prefix: "UCX_CUDA_IPC_",
+        transport: &cuda_ipc::CUDA_IPC,
+    },
+];
 
 /// The transport that moves `size` bytes along `path` the soonest.
 pub fn cheapest(
@@ -140,6 +151,9 @@ pub enum CopyError {
     /// The context that the memory belongs to is no more.
     #[error("the context that the memory belongs to was destroyed")]
     ContextGone,
+    /// The process at the other side cannot be had.
+    #[error("the other process: {0}")]
+    Peer(String),
     /// A worker thread cannot be started, or ended early.
     #[error("a thread for staged copies cannot be used: {0}")]
     Thread(String),
@@ -168,6 +182,9 @@ mod tests {
         let settings = Settings::default();
         let found = cheapest(path, Reach::Itself, 1 << 20, &settings).map(|row| row.name);
         assert_eq!(found, Some("cuda_copy"));
+        let device = Path { from: Kind::Device, to: Kind::Device };
+        let found = cheapest(device, Reach::Machine, 1 << 20, &settings).map(|row| row.name);
+        assert_eq!(found, Some("cuda_ipc"));
         let host = Path { from: Kind::Host, to: Kind::Host };
         assert!(cheapest(host, Reach::Machine, 8, &settings).is_none());
     }
