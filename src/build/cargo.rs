@@ -5,6 +5,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_json::Value;
 
+use super::stamp;
 use crate::{
     error::{Code, Error},
     host::{
@@ -41,6 +42,10 @@ pub(super) struct Order<'a> {
     pub(super) linker: Option<String>,
     /// The C compiler, for build scripts.
     pub(super) compiler: Option<String>,
+    /// Where it is kept what the last build was made from.
+    pub(super) stamp: Option<&'a Utf8Path>,
+    /// Whether cargo is asked whatever is kept.
+    pub(super) rebuild: bool,
 }
 
 /// A module that cargo made.
@@ -76,7 +81,7 @@ fn no_cargo(means: String) -> Error {
 }
 
 /// Where cargo keeps the sources of crates.
-fn cargo_home(host: &Host) -> Option<Utf8PathBuf> {
+pub(super) fn cargo_home(host: &Host) -> Option<Utf8PathBuf> {
     let named = host.env.get("CARGO_HOME").filter(|value| !value.is_empty());
     let home = || host.env.get("HOME").filter(|value| !value.is_empty());
     named
@@ -86,7 +91,7 @@ fn cargo_home(host: &Host) -> Option<Utf8PathBuf> {
 
 /// Runs cargo and returns where each module is.
 pub(super) fn run(order: &Order<'_>, host: &Host, sink: &mut dyn Sink) -> Result<Vec<Made>, Error> {
-    let completed = host.runner.run(invocation(order, host));
+    let completed = stamp::run(invocation(order, host), order, host);
     sink.event(&Event::Ran { completed: &completed, source: None });
     host.runner.interrupt.check()?;
     if !completed.success() {
@@ -169,7 +174,7 @@ fn rust_flags(order: &Order<'_>, host: &Host) -> Vec<String> {
 
 /// The shared libraries that cargo says it made, from its messages: one JSON
 /// object on each line.
-fn artifacts(stdout: &str) -> Vec<Utf8PathBuf> {
+pub(super) fn artifacts(stdout: &str) -> Vec<Utf8PathBuf> {
     let files = |line: &str| -> Option<Vec<Utf8PathBuf>> {
         let message: Value = serde_json::from_str(line).ok()?;
         if message.get("reason")?.as_str()? != "compiler-artifact" {

@@ -59,6 +59,7 @@ pub fn demo(request: &Request, host: &Host, sink: &mut dyn Sink) -> Result<Demo,
         modules: &[Module::UcmCuda],
         compiler: Some(&compiler.identity),
         toolkit: None,
+        is_kept: false,
     };
     let made = make(&wish, request, host, sink)?;
     let built = install::install(&made, &room.join("modules"), sink)?;

@@ -10,6 +10,7 @@ mod demo;
 pub mod elf;
 mod install;
 mod source;
+mod stamp;
 
 use std::collections::BTreeMap;
 
@@ -75,6 +76,7 @@ pub fn build_runtime(
             Bindings::Kept => None,
             Bindings::Generate => report.toolkit.as_ref(),
         },
+        is_kept: true,
     };
     let made = make(&wish, request, host, sink)?;
     let built = install::install(&made, &request.build_dir.join(MODULE_DIR), sink)?;
@@ -89,6 +91,8 @@ struct Wish<'a> {
     /// The toolkit whose headers bindings are made from; none for the kept
     /// bindings.
     toolkit: Option<&'a Toolkit>,
+    /// Whether it is kept what the build was made from.
+    is_kept: bool,
 }
 
 /// Builds modules and leaves them where cargo puts them.
@@ -109,6 +113,7 @@ fn make(
         Some(toolkit) => Some(generate_bindings(toolkit, &source, &state)?),
         None => None,
     };
+    let kept = state.join("hook-runtime-build.json");
     let order = cargo::Order {
         cargo: &cargo,
         source: &source,
@@ -120,6 +125,8 @@ fn make(
         offline: request.offline,
         linker: wish.compiler.and_then(|compiler| linker(compiler, request, host)),
         compiler: wish.compiler.map(|compiler| compiler.command.join(" ")),
+        stamp: wish.is_kept.then_some(&*kept),
+        rebuild: request.rebuild,
     };
     sink.event(&Event::Busy("building hook-runtime with cargo"));
     let made = cargo::run(&order, host, sink);

@@ -42,46 +42,6 @@ const TICK: Duration = Duration::from_millis(12);
 /// The same on file systems that count in seconds.
 const COARSE_TICK: Duration = Duration::from_secs(2);
 
-/// Variables that say nothing to a compiler: of terminals, sessions, make, and
-/// those that a child of ours gets from us.
-const NO_MATTER: [&str; 32] = [
-    "_",
-    "CLICOLOR_FORCE",
-    "COLORTERM",
-    "COLUMNS",
-    "DISPLAY",
-    "EDITOR",
-    "HISTFILE",
-    "HOSTNAME",
-    "LANG",
-    "LANGUAGE",
-    "LINES",
-    "LOGNAME",
-    "LS_COLORS",
-    "MAIL",
-    "MAKEFLAGS",
-    "MAKELEVEL",
-    "MFLAGS",
-    "OLDPWD",
-    "PAGER",
-    "PS1",
-    "PWD",
-    "SHELL",
-    "SHLVL",
-    "STY",
-    "TERM",
-    "TMPDIR",
-    "UCX_CONFIGURE_TIME_LIMIT",
-    "UCX_CONFIGURE_RUNTIME_SOURCE",
-    "USER",
-    "VISUAL",
-    "WINDOWID",
-    "XDG_CACHE_HOME",
-];
-
-/// Beginnings of such names.
-const NO_MATTER_FROM: [&str; 7] = ["DBUS_", "LC_", "LESS", "SSH_", "TMUX", "VTE_", "XDG_SESSION"];
-
 /// What is kept.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Entry {
@@ -192,13 +152,8 @@ fn address(request: &Request, host: &Host, command: &[String]) -> String {
             sum = sum.part(stamp.text.as_bytes());
         }
     }
-    for (name, value) in host.env.iter() {
-        let is_no_matter = name.to_str().is_some_and(|name| {
-            NO_MATTER.contains(&name) || NO_MATTER_FROM.iter().any(|from| name.starts_with(from))
-        });
-        if !is_no_matter {
-            sum = sum.part(name.as_encoded_bytes()).part(value.as_encoded_bytes());
-        }
+    for (name, value) in host.env.that_matter() {
+        sum = sum.part(name.as_encoded_bytes()).part(value.as_encoded_bytes());
     }
     sum = sum.part(host.cwd.as_str().as_bytes());
     let wishes = format!(

@@ -10,6 +10,46 @@ use std::{
 
 use camino::Utf8PathBuf;
 
+/// Variables that say nothing to a compiler or to cargo: of terminals, sessions, make, and
+/// those that a child of ours gets from us.
+const NO_MATTER: [&str; 32] = [
+    "_",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "COLUMNS",
+    "DISPLAY",
+    "EDITOR",
+    "HISTFILE",
+    "HOSTNAME",
+    "LANG",
+    "LANGUAGE",
+    "LINES",
+    "LOGNAME",
+    "LS_COLORS",
+    "MAIL",
+    "MAKEFLAGS",
+    "MAKELEVEL",
+    "MFLAGS",
+    "OLDPWD",
+    "PAGER",
+    "PS1",
+    "PWD",
+    "SHELL",
+    "SHLVL",
+    "STY",
+    "TERM",
+    "TMPDIR",
+    "UCX_CONFIGURE_TIME_LIMIT",
+    "UCX_CONFIGURE_RUNTIME_SOURCE",
+    "USER",
+    "VISUAL",
+    "WINDOWID",
+    "XDG_CACHE_HOME",
+];
+
+/// Beginnings of such names.
+const NO_MATTER_FROM: [&str; 7] = ["DBUS_", "LC_", "LESS", "SSH_", "TMUX", "VTE_", "XDG_SESSION"];
+
 /// The environment as it was when the program started.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
@@ -60,6 +100,17 @@ impl Snapshot {
     /// Every variable, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.variables.iter().map(|(key, value)| (key.as_os_str(), value.as_os_str()))
+    }
+
+    /// The variables that a compiler or cargo may look at: all, except those
+    /// that are known to say nothing to them.
+    pub fn that_matter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.iter().filter(|(name, _)| {
+            !name.to_str().is_some_and(|name| {
+                NO_MATTER.contains(&name)
+                    || NO_MATTER_FROM.iter().any(|from| name.starts_with(from))
+            })
+        })
     }
 
     /// The directories of PATH, those that are not absolute left out: what is

@@ -20,6 +20,8 @@ fn order<'a>(modules: &'a [Module]) -> Order<'a> {
         offline: false,
         linker: None,
         compiler: None,
+        stamp: None,
+        rebuild: false,
     }
 }
 
