@@ -37,7 +37,7 @@ const MOST_ENTRIES: usize = 64;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// How much earlier than a run a file must have changed last.
-const TICK: Duration = Duration::from_millis(12);
+pub(super) const TICK: Duration = Duration::from_millis(12);
 
 /// The same on file systems that count in seconds.
 const COARSE_TICK: Duration = Duration::from_secs(2);

@@ -26,6 +26,10 @@ mod search;
 mod unmet;
 mod versions;
 
+use std::{thread, time::Duration};
+
+use camino::Utf8Path;
+
 use self::{
     ask::{Answer, Question, questions},
     batch::Batch,
@@ -33,11 +37,15 @@ use self::{
     ground::{Ground, User},
     versions::HeaderVersions,
 };
-use super::{Outcome, cache::Store, schedule};
+use super::{
+    Outcome,
+    cache::{Store, TICK},
+    schedule,
+};
 use crate::{
     discover::Layout,
     error::Error,
-    host::Host,
+    host::{Host, fs},
     model::{Check, Evidence, Family, Message, MessageKind, ToolkitKind, Verdict},
     probe::{
         Compiler, Known, Source,
@@ -46,6 +54,7 @@ use crate::{
         control,
     },
     request::{Request, Want},
+    toolkit::STAMP,
     ui::{Event, Sink},
 };
 
@@ -134,6 +143,16 @@ impl Run<'_> {
             None => is_batch(self.request).then(Known::default),
         };
         Compiler::identify(located, known, self.request, self.host, self.sink)
+    }
+
+    /// Waits until a tree that was just made is older than what reads it, as
+    /// far as a clock can tell: else no answer about it could be kept.
+    fn let_time_pass(&self, tree: &Utf8Path) {
+        let made = fs::stamp(&tree.join(STAMP)).map(|stamp| stamp.changed);
+        let age = made.and_then(|made| made.elapsed().ok());
+        if self.store.is_some() && age.is_some_and(|age| age < Duration::from_secs(1)) {
+            thread::sleep(TICK * 2);
+        }
     }
 
     /// Records the answer to a question of our own; its `Checking` was sent.

@@ -37,6 +37,7 @@ pub(super) fn cuda_root(
         Location::Stub(version) => {
             let into = toolkit_place(run, compiler)?;
             let dir = stub::materialise(*version, &into, compiler, run.host, run.sink)?;
+            run.let_time_pass(&dir);
             Ok((dir, ToolkitKind::Stub))
         }
         Location::Wheel(version) => {
@@ -227,6 +228,7 @@ pub(super) fn gdrcopy(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installa
         Want::At(Location::Stub(version)) => {
             let into = toolkit_place(run, compiler)?;
             let dir = stub::materialise_gdrcopy(*version, &into, compiler, run.host, run.sink)?;
+            run.let_time_pass(&dir);
             let found_by = super::unmet::option(&run.request.gdrcopy, "--with-gdrcopy");
             (at(&dir), ToolkitKind::Stub, found_by)
         }
