@@ -1,5 +1,6 @@
 //! cuda_ipc between two processes on the mock driver.
 #![expect(clippy::disallowed_methods, reason = "the test starts the other process")]
+#![expect(clippy::print_stdout, reason = "the owner answers on standard output")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod on_mock;

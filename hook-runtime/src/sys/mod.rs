@@ -17,6 +17,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is the way out, as `host` is for the tool")]
 
 pub mod affinity;
+pub mod children;
 pub mod descriptors;
 pub mod environment;
 pub mod files;

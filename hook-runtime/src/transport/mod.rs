@@ -3,6 +3,7 @@
 //! ```text
 //! cuda_copy    host <-> device, device <-> device, inside one process
 //! cuda_ipc     device memory of another process on the same machine
+//! gdr_copy     host <-> device, small, by the processor itself
 //! ```
 //!
 //! A transport is one module and one row in [`TRANSPORTS`]; its variables are rows in
@@ -11,6 +12,7 @@
 
 pub mod cuda_copy;
 pub mod cuda_ipc;
+pub mod gdr_copy;
 pub mod settings;
 
 use crate::cuda::driver::failure::Failure;
@@ -106,6 +108,13 @@ pub const TRANSPORTS: &[Row] = &[
         prefix: "UCX_CUDA_IPC_",
         transport: &cuda_ipc::CUDA_IPC,
     },
+    Row {
+        name: "gdr_copy",
+        purpose: "small copies by the processor, through device memory that gdrcopy maps",
+        module: "uct-cuda-gdrcopy",
+        prefix: "UCX_GDR_COPY_",
+        transport: &gdr_copy::GDR_COPY,
+    },
 ];
 
 /// The transport that moves `size` bytes along `path` the soonest.
@@ -116,7 +125,8 @@ pub fn cheapest(
     settings: &Settings,
 ) -> Option<&'static Row> {
     let cost = |row: &Row| {
-        let fits = row.transport.capabilities().reach == reach;
+        let can = row.transport.capabilities();
+        let fits = can.reach == reach && size <= can.max_short.max(can.max_zcopy);
         row.transport.estimate(path, settings).filter(|_| fits).map(|cost| cost.of(size))
     };
     let costs = TRANSPORTS.iter().filter_map(|row| Some((row, cost(row)?)));
@@ -182,6 +192,8 @@ mod tests {
         let settings = Settings::default();
         let found = cheapest(path, Reach::Itself, 1 << 20, &settings).map(|row| row.name);
         assert_eq!(found, Some("cuda_copy"));
+        let found = cheapest(path, Reach::Itself, 8, &settings).map(|row| row.name);
+        assert_eq!(found, Some("gdr_copy"));
         let device = Path { from: Kind::Device, to: Kind::Device };
         let found = cheapest(device, Reach::Machine, 1 << 20, &settings).map(|row| row.name);
         assert_eq!(found, Some("cuda_ipc"));
