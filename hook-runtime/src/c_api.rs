@@ -4,11 +4,13 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 pub(crate) mod handlers;
 
 use crate::event::{self, Event, Subscription};
-use crate::{Coverage, Options, install, uninstall};
+use crate::sys::{environment, output};
+use crate::{Coverage, Options, install, settings, uninstall};
 
 /// The version of the runtime.
 pub fn version() -> *const c_char {
@@ -166,8 +168,8 @@ pub unsafe fn coverage(buffer: *mut c_char, length: usize) -> usize {
     text.len()
 }
 
-/// What libucm_cuda does when it is loaded: hooks are installed at once if a trace is asked
-/// for, since then nobody else will ask for them.
+/// What libucm_cuda does when it is loaded: hooks are installed at once if a trace or a
+/// coverage report is asked for, since then nobody else will ask for them.
 pub fn on_load() {
     guarded((), || {
         let options = Options::from_environment();
@@ -175,12 +177,23 @@ pub fn on_load() {
         if options.modes.bistro {
             crate::patch::prepare();
         }
-        if options.trace.is_some()
-            && let Err(error) = install(&options)
-        {
-            crate::log::error!("no hooks: {error}");
+        let report = environment::variable(settings::COVERAGE);
+        if options.trace.is_none() && report.is_none() {
+            return;
+        }
+        match (install(&options), report) {
+            (Ok(coverage), Some(path)) => write_coverage(&coverage, Path::new(&path)),
+            (Ok(_), None) => {}
+            (Err(error), _) => crate::log::error!("no hooks: {error}"),
         }
     });
+}
+
+fn write_coverage(coverage: &Coverage, path: &Path) {
+    match output::open_for_appending(path) {
+        Ok(file) => output::append(&file, coverage.to_string().as_bytes()),
+        Err(error) => crate::log::error!("no coverage report in `{}`: {error}", path.display()),
+    }
 }
 
 fn guarded<R>(on_panic: R, work: impl FnOnce() -> R) -> R {

@@ -14,6 +14,9 @@ pub const HOOK_MODE: &str = "UCX_MEM_CUDA_HOOK_MODE";
 pub const LOG_LEVEL: &str = "UCX_MEM_LOG_LEVEL";
 /// A file that gets a line for every event; see [`trace`](crate::trace).
 pub const TRACE: &str = "HOOK_RUNTIME_TRACE";
+/// A file that the coverage report is appended to when libucm_cuda is loaded; hooks are
+/// installed for it at once.
+pub const COVERAGE: &str = "HOOK_RUNTIME_COVERAGE";
 
 /// Patch entries with the longest form of jump everywhere, for tests: `y` or `n`.
 pub const FORCE_FAR_JUMP: &str = "UCX_MEM_BISTRO_FORCE_FAR_JUMP";

@@ -116,6 +116,32 @@ fn without_hooks_the_program_runs_all_the_same() {
 }
 
 #[test]
+fn the_coverage_report_is_written_when_the_module_is_loaded() {
+    let mock = Mock::build(12_050, "580");
+    let report = mock.path("coverage");
+    let driver = mock.path("libcuda.so.1");
+    for (preload, row, outcome) in [
+        (format!("{} {}", driver.display(), module().display()), "cuMemAlloc_v2", "bistro"),
+        (module().display().to_string(), "cuMemAlloc_v2", "waiting"),
+    ] {
+        let output = Command::new("/bin/true")
+            .env("LD_PRELOAD", preload)
+            .env("HOOK_RUNTIME_COVERAGE", &report)
+            .env_remove("UCX_MEM_CUDA_HOOK_MODE")
+            .output()
+            .unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        let text = std::fs::read_to_string(&report).unwrap();
+        std::fs::remove_file(&report).unwrap();
+        let row = text.lines().find(|line| line.split_whitespace().next() == Some(row)).unwrap();
+        // Elsewhere there are slots alone, and this program has none.
+        let bistro = cfg!(feature = "bistro") && cfg!(target_arch = "x86_64");
+        let outcome = if bistro { outcome } else { "waiting" };
+        assert!(row.split_whitespace().nth(1) == Some(outcome), "{row}");
+    }
+}
+
+#[test]
 fn the_module_loads_where_there_is_no_cuda() {
     let trace = tempfile::tempdir().unwrap();
     let trace = trace.path().join("trace");
