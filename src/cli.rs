@@ -21,7 +21,7 @@ pub use self::{
     foreign::{AUTOCONF_OPTIONS, AutoconfOption, UCX_OPTIONS},
     options::{
         CheckOptions, DemoOptions, EmitOptions, Format, Generated, INSTALL_DIRS, InstallDir,
-        Options, ToolkitCommand,
+        InstallOptions, Options, ToolkitCommand, VerifyOptions,
     },
 };
 use crate::error::{Code, Error};
@@ -39,6 +39,12 @@ pub enum Command {
     Demo(DemoOptions),
     /// `emit`: the report in another format.
     Emit(EmitOptions),
+    /// `verify`: what the hooks would see.
+    Verify(VerifyOptions),
+    /// `install`: libucm_cuda into a UCX.
+    Install(InstallOptions),
+    /// `loaded`: nothing but a list of what is loaded, for `verify`.
+    Loaded,
     /// `generate`: the manual, completions, tables.
     Generate(Generated),
 }
@@ -126,6 +132,13 @@ pub fn parse(arguments: &[OsString]) -> Result<Parsed, Error> {
         }
         Some(options::Subcommand::Demo { demo }) => (Command::Demo(demo), &matches, cli.options),
         Some(options::Subcommand::Emit { emit }) => (Command::Emit(emit), &matches, cli.options),
+        Some(options::Subcommand::Verify { verify }) => {
+            (Command::Verify(verify), &matches, cli.options)
+        }
+        Some(options::Subcommand::Install { install }) => {
+            (Command::Install(install), &matches, cli.options)
+        }
+        Some(options::Subcommand::Loaded) => (Command::Loaded, &matches, cli.options),
         Some(options::Subcommand::Generate { what }) => {
             (Command::Generate(what), &matches, cli.options)
         }

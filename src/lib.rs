@@ -36,3 +36,4 @@ pub mod request;
 pub mod run;
 pub mod toolkit;
 pub mod ui;
+pub mod verify;

@@ -15,7 +15,7 @@ const INSTALLATION: &str = "Installation directories";
 #[command(
     name = "ucx-configure",
     about = "Finds CUDA, NVML, nvcc and gdrcopy as UCX v1.19.0's configure does, and builds hook-runtime to match",
-    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...\n       ucx-configure emit FORMAT[:NAME] [-B DIR] [-o DIR]",
+    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...\n       ucx-configure emit FORMAT[:NAME] [-B DIR] [-o DIR]\n       ucx-configure verify [DIR | --program FILE]\n       ucx-configure install --into-ucx DIR [-B DIR] [--undo]",
     version,
     disable_help_subcommand = true,
     subcommand_negates_reqs = true
@@ -52,6 +52,19 @@ pub(super) enum Subcommand {
         #[command(flatten)]
         emit: EmitOptions,
     },
+    /// Say which calls the hooks would see: of a program, or here with the modules of a directory
+    Verify {
+        #[command(flatten)]
+        verify: VerifyOptions,
+    },
+    /// Put libucm_cuda into an installed UCX, in the place of its own
+    Install {
+        #[command(flatten)]
+        install: InstallOptions,
+    },
+    /// List the files that are loaded into this process
+    #[command(hide = true)]
+    Loaded,
     /// Print what is made from the program's own tables
     #[command(hide = true)]
     Generate {
@@ -199,6 +212,37 @@ pub struct EmitOptions {
     /// Write the format's files there instead of one to standard output
     #[arg(short = 'o', long, value_name = "DIR")]
     pub output: Option<OsString>,
+}
+
+/// The options of `verify`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct VerifyOptions {
+    /// The build directory, or one with modules [default: the current directory]
+    #[arg(value_name = "DIR", conflicts_with = "program")]
+    pub dir: Option<OsString>,
+    /// Say from the ELF file of this program or library whether reloc alone is enough for it
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<OsString>,
+    /// How to answer
+    #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
+    pub format: Format,
+}
+
+/// The options of `install`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct InstallOptions {
+    /// Where UCX is installed: its prefix, or its `lib/ucx`
+    #[arg(long, value_name = "DIR", required = true)]
+    pub into_ucx: OsString,
+    /// The build directory that was configured [default: the current directory]
+    #[arg(short = 'B', long, value_name = "DIR")]
+    pub build_dir: Option<OsString>,
+    /// Put UCX's own module back
+    #[arg(long)]
+    pub undo: bool,
+    /// Accept a module that was configured on a stub toolkit
+    #[arg(long)]
+    pub allow_stub: bool,
 }
 
 /// What `generate` prints.

@@ -11,7 +11,8 @@ use super::{AUTOCONF_OPTIONS, Occurrences, UCX_OPTIONS, help::Show};
 use crate::error::{Code, Error};
 
 /// The commands.
-const COMMANDS: &[&str] = &["check", "toolkit", "demo", "emit", "generate"];
+const COMMANDS: &[&str] =
+    &["check", "toolkit", "demo", "emit", "verify", "install", "generate", "loaded"];
 
 /// What the arguments come to.
 #[derive(Debug)]

@@ -151,6 +151,21 @@ pub fn rename(from: &Utf8Path, to: &Utf8Path) -> Result<(), Error> {
     fs_err::rename(from.as_std_path(), to.as_std_path()).map_err(|error| write_error(to, &error))
 }
 
+/// Keeps a file under another name as well, so that the first name can be
+/// given to something else: as a second link to it where that can be, else as
+/// a copy. What had the other name before goes.
+///
+/// # Errors
+///
+/// It cannot be kept.
+pub fn keep(path: &Utf8Path, under: &Utf8Path) -> Result<(), Error> {
+    remove_file_if_there(under)?;
+    if fs_err::hard_link(path.as_std_path(), under.as_std_path()).is_ok() {
+        return Ok(());
+    }
+    write_atomically(under, &read(path)?, 0o755).map_err(|error| write_error(under, &error))
+}
+
 /// Removes a file, if it is there. Returns whether it was.
 ///
 /// # Errors

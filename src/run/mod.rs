@@ -10,6 +10,7 @@ mod check;
 mod configure;
 mod emit;
 mod generate;
+mod install;
 mod last_run;
 mod outputs;
 mod print;
@@ -17,6 +18,7 @@ mod remarks;
 mod report_file;
 mod requirement;
 mod toolkit;
+mod verify;
 
 use std::{
     ffi::OsString,
@@ -54,6 +56,9 @@ fn command(typed: &Typed, host: Host) -> Result<(), Error> {
         Command::Toolkit(command) => toolkit::run(typed, command, &host),
         Command::Demo(options) => toolkit::demo(typed, options, &host),
         Command::Emit(options) => emit::run(options, &host),
+        Command::Verify(options) => verify::run(options, &host),
+        Command::Install(options) => install::run(options, &host),
+        Command::Loaded => verify::loaded(),
         Command::Generate(what) => generate::run(*what),
     }
 }

@@ -160,6 +160,10 @@ fn the_demo_tells_each_operation_exactly_once() {
     for call in ["cudaMalloc", "cuMemAllocAsync", "cudaMallocFromPoolAsync", "cuMemMap"] {
         assert!(demo.text.lines().any(|line| line.starts_with(call) && line.contains("ALLOC")));
     }
+    crate::verify::ask_real_module(
+        &dir.join(".ucx-configure/demo/modules"),
+        &dir.join(".ucx-configure/demo/mock-12.5"),
+    );
     let blind = host(Utf8Path::new("/"), &[("UCX_MEM_CUDA_HOOK_MODE", "none")]);
     let demo = build::demo(&request(&dir), &blind, &mut Silent).unwrap();
     assert!(!demo.ok && demo.text.contains("missing"), "{}", demo.text);

@@ -36,3 +36,5 @@ mod tables;
 mod toolkit;
 /// Real toolkits, and what can be wrong with them.
 mod trees;
+/// What the hooks would see, and ours in the place of UCX's.
+mod verify;

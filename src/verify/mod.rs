@@ -1,0 +1,12 @@
+//! What the hooks would see: of a program, from its ELF file alone, and of
+//! the modules in a directory, by loading them.
+//!
+//! This answers in data; `run::verify` shows the answers.
+
+mod closure;
+mod hooks;
+mod image;
+pub mod modules;
+pub mod program;
+
+pub use image::Image;
