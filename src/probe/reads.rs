@@ -86,7 +86,10 @@ impl Reads {
                 None => rest.split_once(": No such file").map(|(name, _)| name),
             }
         });
-        name.is_some_and(|name| self.headers.insert(name.to_owned()) || true)
+        if let Some(name) = name {
+            self.headers.insert(name.to_owned());
+        }
+        name.is_some()
     }
 
     /// Adds the files that a linker took, and the libraries that it was told.
