@@ -219,6 +219,11 @@ fn option_checking(options: &Options) -> Result<OptionChecking, Error> {
 /// Turns clap's refusal into ours: its first line says what is wrong, its tips
 /// become hints.
 fn usage(error: &clap::Error) -> Error {
+    // Of `toolkit` alone; clap would show its help, which is no error's text.
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Error::new(Code::Usage, "`toolkit` needs to be told what to do")
+            .hint("Name `list` or `fetch`; `ucx-configure toolkit --help` says what they do.");
+    }
     let text = error.render().to_string();
     let mut lines = text.lines().map(str::trim);
     let first = lines.next().unwrap_or_default();

@@ -15,12 +15,14 @@ use ucx_configure::{
 
 fn main() -> ExitCode {
     let result = panic::catch_unwind(|| {
+        let arguments = env::arguments();
         let host = match Host::real() {
             Ok(host) => host,
+            Err(_) if run::works_anywhere(&arguments) => Host::from_nowhere(),
             Err(error) => return show(&error),
         };
         host.runner.interrupt.install();
-        run::run(&env::arguments(), host)
+        run::run(&arguments, host)
     });
     // The panic's own words are on standard error by now.
     let exit = result.unwrap_or_else(|_| {

@@ -43,3 +43,6 @@ ucx_configure_identity pointer __SIZEOF_POINTER__
 #else
 ucx_configure_identity pointer 0
 #endif
+#if defined(__cplusplus)
+ucx_configure_identity language cplusplus
+#endif

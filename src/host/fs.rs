@@ -5,8 +5,8 @@
 
 use std::{
     fs::{File, TryLockError},
-    io::{self, Write as _},
-    os::unix::fs::PermissionsExt as _,
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     time::{Duration, SystemTime},
 };
 
@@ -23,6 +23,12 @@ pub const SCRATCH_DIR: &str = "ucx-configure-";
 
 const FREE_SPACE: &str = "Free space on that file system and run again.";
 const OTHER_BUILD_DIR: &str = "Name a build directory that you may write to with `-B DIR`.";
+
+/// What is said of a FIFO, a socket or a device in the place of a file.
+const NOT_REGULAR: &str = "It is no regular file.";
+
+/// How often a directory is emptied into which somebody still writes.
+const REMOVALS: usize = 5;
 
 /// Turns a failed read into an error for the user.
 fn read_error(path: &Utf8Path, error: &io::Error) -> Error {
@@ -51,7 +57,10 @@ fn write_error(path: &Utf8Path, error: &io::Error) -> Error {
 ///
 /// It cannot be read, or is not UTF-8.
 pub fn read_to_string(path: &Utf8Path) -> Result<String, Error> {
-    fs_err::read_to_string(path.as_std_path()).map_err(|error| read_error(path, &error))
+    let text = String::from_utf8(read(path)?);
+    text.map_err(|_| {
+        read_error(path, &io::Error::new(io::ErrorKind::InvalidData, "It is no UTF-8."))
+    })
 }
 
 /// Reads a file.
@@ -60,7 +69,26 @@ pub fn read_to_string(path: &Utf8Path) -> Result<String, Error> {
 ///
 /// It cannot be read.
 pub fn read(path: &Utf8Path) -> Result<Vec<u8>, Error> {
-    fs_err::read(path.as_std_path()).map_err(|error| read_error(path, &error))
+    content(path).map_err(|error| read_error(path, &error))
+}
+
+/// The content of a regular file. The opening of a FIFO would wait for
+/// somebody who writes, and nobody may ever come.
+fn content(path: &Utf8Path) -> io::Result<Vec<u8>> {
+    let mut file = File::options().read(true).custom_flags(without_waiting()).open(path)?;
+    let data = file.metadata()?;
+    if !data.is_file() && !data.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
+    }
+    let mut content = Vec::new();
+    // The reading of a directory fails, with the system's own words.
+    file.read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// The flag with which no opening waits.
+fn without_waiting() -> i32 {
+    rustix::fs::OFlags::NONBLOCK.bits().cast_signed()
 }
 
 /// Makes a directory and its parents.
@@ -87,7 +115,7 @@ pub fn create_dir_all(path: &Utf8Path) -> Result<(), Error> {
 ///
 /// It cannot be written; the old file, if any, is then unchanged.
 pub fn write_if_changed(path: &Utf8Path, content: &[u8], mode: u32) -> Result<bool, Error> {
-    if fs_err::read(path.as_std_path()).is_ok_and(|old| old == content) {
+    if self::content(path).is_ok_and(|old| old == content) {
         return Ok(false);
     }
     write_atomically(path, content, mode).map_err(|error| write_error(path, &error))?;
@@ -179,16 +207,25 @@ pub fn remove_file_if_there(path: &Utf8Path) -> Result<bool, Error> {
     }
 }
 
-/// Removes a directory with all that it holds, if it is there.
+/// Removes a directory with all that it holds, if it is there. Somebody may
+/// still write into it, such as a compiler whose driver was killed: then it is
+/// tried again, a few times.
 ///
 /// # Errors
 ///
 /// It is there and cannot be removed.
 pub fn remove_dir_all_if_there(path: &Utf8Path) -> Result<(), Error> {
-    match fs_err::remove_dir_all(path.as_std_path()) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(write_error(path, &error)),
+    let mut removals = 0;
+    loop {
+        removals += 1;
+        match std::fs::remove_dir_all(path.as_std_path()) {
+            Ok(()) => return Ok(()),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound => return Ok(()),
+                io::ErrorKind::DirectoryNotEmpty if removals < REMOVALS => {}
+                _ => return Err(write_error(path, &error)),
+            },
+        }
     }
 }
 
@@ -282,8 +319,10 @@ pub fn stamp(path: &Utf8Path) -> Option<Stamp> {
 pub enum Kind {
     /// A directory, links followed.
     Directory,
-    /// Something else, links followed.
+    /// A regular file, links followed.
     File,
+    /// A FIFO, a socket or a device, links followed.
+    Special,
     /// Nothing of that name.
     Missing,
     /// A link whose end does not exist.
@@ -296,7 +335,8 @@ pub enum Kind {
 pub fn kind(path: &std::path::Path) -> Kind {
     match path.metadata() {
         Ok(metadata) if metadata.is_dir() => Kind::Directory,
-        Ok(_) => Kind::File,
+        Ok(metadata) if metadata.is_file() => Kind::File,
+        Ok(_) => Kind::Special,
         Err(error) if error.kind() == io::ErrorKind::NotFound => match path.read_link() {
             Ok(target) => Kind::Dangling(target.display().to_string()),
             Err(_) => Kind::Missing,
@@ -305,6 +345,13 @@ pub fn kind(path: &std::path::Path) -> Kind {
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Kind::Missing,
         Err(error) => Kind::Unreachable(error.to_string()),
     }
+}
+
+/// The error for a FIFO, a socket or a device where a file of ours goes.
+pub fn special(path: &Utf8Path) -> Error {
+    Error::new(Code::NotOurs, format!("`{path}` is there already, and is no regular file"))
+        .means("A FIFO, a socket or a device in its place is not written over.")
+        .hint("Name another build directory with `-B DIR`, or move it away.")
 }
 
 /// A scratch directory that goes when it is dropped.
@@ -327,8 +374,10 @@ impl Scratch {
             Some(parent) => builder.tempdir_in(parent.as_std_path()),
             None => builder.tempdir(),
         };
-        let place = parent.unwrap_or(Utf8Path::new("the system's directory for scratch files"));
-        let dir = made.map_err(|error| write_error(place, &error))?;
+        let dir = made.map_err(|error| match parent {
+            Some(parent) => write_error(parent, &error),
+            None => no_scratch(&std::env::temp_dir(), &error),
+        })?;
         let path = Utf8PathBuf::from_path_buf(dir.path().to_owned()).map_err(|path| {
             Error::new(Code::UnusablePath, format!("`{}` is not UTF-8", path.display()))
                 .hint("Set TMPDIR to a directory with a plain name.")
@@ -348,6 +397,16 @@ impl Scratch {
     }
 }
 
+/// The system's place for scratch files is of no use.
+fn no_scratch(place: &std::path::Path, error: &io::Error) -> Error {
+    let what = format!("no scratch directory can be made in `{}`", place.display());
+    let base = Error::new(Code::Write, what).said(error.to_string());
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => base.hint(FREE_SPACE),
+        _ => base.hint("Set `TMPDIR` to a directory that you may write to."),
+    }
+}
+
 /// A lock on a file, held until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Lock {
@@ -359,12 +418,17 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// The file cannot be made.
+    /// The file cannot be made, or something else is in its place.
     pub fn try_take(path: &Utf8Path) -> Result<Option<Self>, Error> {
+        // Looked at before: the opening of a device may do something.
+        if kind(path.as_std_path()) == Kind::Special {
+            return Err(special(path));
+        }
         let file = File::options()
             .create(true)
             .truncate(false)
             .write(true)
+            .custom_flags(without_waiting())
             .open(path.as_std_path())
             .map_err(|error| write_error(path, &error))?;
         Self::take(file, path)
@@ -390,56 +454,4 @@ impl Lock {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn writes_only_what_changed() {
-        let scratch = Scratch::new(None).unwrap();
-        let file = scratch.path().join("a");
-        assert!(write_if_changed(&file, b"1", 0o644).unwrap());
-        assert!(!write_if_changed(&file, b"1", 0o644).unwrap());
-        assert!(write_if_changed(&file, b"2", 0o644).unwrap());
-        assert_eq!(read_to_string(&file).unwrap(), "2");
-        assert_eq!(names(scratch.path()), ["a"], "nothing is left beside it");
-        assert!(symlink("a", &scratch.path().join("l")).unwrap());
-        assert!(!symlink("a", &scratch.path().join("l")).unwrap());
-        assert!(symlink("b", &scratch.path().join("l")).unwrap());
-    }
-
-    #[test]
-    fn errors_name_the_path() {
-        let error = read(Utf8Path::new("/no/such/file")).unwrap_err();
-        assert!(error.what.contains("/no/such/file"));
-        let error = write_if_changed(Utf8Path::new("/proc/x"), b"", 0o644).unwrap_err();
-        assert_eq!(error.code, Code::Write);
-    }
-
-    #[test]
-    fn tells_what_a_path_leads_to() {
-        let scratch = Scratch::new(None).unwrap();
-        let at = |name: &str| scratch.path().join(name);
-        write_if_changed(&at("file"), b"", 0o644).unwrap();
-        symlink("nowhere", &at("dangling")).unwrap();
-        symlink("circle", &at("circle")).unwrap();
-        symlink(".", &at("link")).unwrap();
-        let kind = |name: &str| super::kind(at(name).as_std_path());
-        assert_eq!(kind("link"), Kind::Directory);
-        assert_eq!(kind("file"), Kind::File);
-        assert_eq!(kind("no"), Kind::Missing);
-        assert_eq!(kind("file/no"), Kind::Missing);
-        assert_eq!(kind("dangling"), Kind::Dangling("nowhere".to_owned()));
-        assert!(matches!(kind("circle"), Kind::Unreachable(_)));
-    }
-
-    #[test]
-    fn a_lock_is_exclusive() {
-        let scratch = Scratch::new(None).unwrap();
-        let path = scratch.path().join("lock");
-        let first = Lock::try_take(&path).unwrap();
-        assert!(first.is_some());
-        assert!(Lock::try_take(&path).unwrap().is_none());
-        drop(first);
-        assert!(Lock::try_take(&path).unwrap().is_some());
-    }
-}
+mod tests;

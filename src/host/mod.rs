@@ -39,6 +39,12 @@ impl Host {
         Ok(Self { env: env::Snapshot::take(), cwd, runner: process::Runner::new() })
     }
 
+    /// The real machine for what has nothing to do with where the user stands.
+    pub fn from_nowhere() -> Self {
+        let (env, runner) = (env::Snapshot::take(), process::Runner::new());
+        Self { env, cwd: Utf8PathBuf::from("/"), runner }
+    }
+
     /// The same machine from another directory, where children then run as
     /// well.
     ///

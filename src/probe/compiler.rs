@@ -31,12 +31,12 @@ use crate::{
         process::{Completed, Invocation, Status},
     },
     model::{Mode, ToolIdentity},
-    request::{ProbeMode, Request},
+    request::{self, ProbeMode, Request},
     ui::Sink,
 };
 
 /// The variable that changes how long one process may take, in seconds.
-pub const TIME_LIMIT_VARIABLE: &str = "UCX_CONFIGURE_TIME_LIMIT";
+pub const TIME_LIMIT_VARIABLE: &str = crate::env_vars::UCX_CONFIGURE_TIME_LIMIT;
 
 /// How long one compiler run may take otherwise.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -188,15 +188,14 @@ impl Compiler {
         if let Some(dir) = parent {
             fs::create_dir_all(dir)?;
         }
-        let seconds = host.env.get(TIME_LIMIT_VARIABLE).and_then(|text| text.parse().ok());
         let bench = Arc::new(Bench {
             scratch: Scratch::new(parent)?,
             cwd: working_dir(request, host),
-            time_limit: seconds.map_or(TIME_LIMIT, Duration::from_secs),
+            time_limit: request::time_limit(host)?.unwrap_or(TIME_LIMIT),
             trials: AtomicUsize::new(0),
             known,
         });
-        identify(command, found_by, bench, host, sink)
+        identify(command, found_by, (request.mode, bench), host, sink)
     }
 
     /// Compiles to an object file.
@@ -336,7 +335,7 @@ pub fn is_batch(request: &Request) -> bool {
 fn identify(
     command: Vec<String>,
     found_by: String,
-    bench: Arc<Bench>,
+    (mode, bench): (Mode, Arc<Bench>),
     host: &Host,
     sink: &mut dyn Sink,
 ) -> Result<Compiler, Error> {
@@ -347,6 +346,10 @@ fn identify(
         host.runner.interrupt.check()?;
     }
     if let (true, Some(facts)) = (trial.ok, Facts::parse(&trial.completed.stdout)) {
+        // The original asks nothing of the kind.
+        if facts.is_cplusplus && mode == Mode::Strict {
+            return Err(speaks_cplusplus(&command, &trial));
+        }
         return Ok(Compiler {
             identity: facts.identity(&command),
             command,
@@ -365,6 +368,22 @@ fn identify(
     Err(broken(error, &trial).hint(
         "Run the command above by hand with any C file; set CC to a compiler for which it works.",
     ))
+}
+
+/// A C++ compiler takes the questions, which are C, for C++, and its answers
+/// would be about that.
+fn speaks_cplusplus(command: &[String], trial: &Trial) -> Error {
+    let what = format!("CC is a C++ compiler: `{}`", command.join(" "));
+    let error = Error::new(Code::CompilerBroken, what)
+        .command(trial.command())
+        .means("It defines `__cplusplus`; headers and sources in C may mean something else to it.");
+    let program = command.first().map_or("", String::as_str);
+    let names = [("clang++", "clang"), ("g++", "gcc"), ("c++", "cc")];
+    let c_compiler = names
+        .into_iter()
+        .find(|(name, _)| program.contains(name))
+        .map_or_else(|| "gcc".to_owned(), |(name, c_name)| program.replace(name, c_name));
+    error.hint(format!("Write `CC={c_compiler}`."))
 }
 
 /// The middle parts of an error about a compiler that does not work.

@@ -43,6 +43,8 @@ pub(super) struct Facts {
     pub(super) machine: String,
     pub(super) system: String,
     pub(super) pointer_size: u32,
+    /// Whether it takes a C file for C++.
+    pub(super) is_cplusplus: bool,
 }
 
 impl Facts {
@@ -68,6 +70,7 @@ impl Facts {
             machine: answer("machine")?.join(""),
             system: answer("system")?.join("-"),
             pointer_size: answer("pointer")?.first()?.parse().ok()?,
+            is_cplusplus: answer("language").is_some(),
         })
     }
 
@@ -92,7 +95,9 @@ mod tests {
         let facts = Facts::parse(output).unwrap();
         assert_eq!((facts.kind, facts.version.as_str()), (Kind::Gcc, "12.2.0"));
         assert_eq!(facts.identity(&["cc".to_owned()]).target, "x86_64-linux-gnu");
-        assert_eq!(facts.pointer_size, 8);
+        assert_eq!((facts.pointer_size, facts.is_cplusplus), (8, false));
+        let output = format!("{output}ucx_configure_identity language cplusplus\n");
+        assert!(Facts::parse(&output).unwrap().is_cplusplus);
         assert_eq!(Facts::parse(""), None);
         assert_eq!(Facts::parse("yes\nyes\n"), None);
     }

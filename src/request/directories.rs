@@ -33,11 +33,16 @@ pub(super) fn named(option: &str, value: &OsStr) -> Result<Named, Error> {
     use std::os::unix::ffi::OsStrExt as _;
     if value.as_bytes().iter().any(u8::is_ascii_control) {
         let shown = value.to_string_lossy().escape_debug().to_string();
+        let breaks = value.as_bytes().iter().any(|byte| matches!(byte, b'\n' | b'\r'));
         return Err(Error::new(
             Code::UnusablePath,
             format!("`{option}`: a path with a control character cannot be used: `{shown}`"),
         )
-        .means("A line break ends a line of a makefile or a header, whatever quotes are round it.")
+        .means(if breaks {
+            "A line break ends a line of a makefile or a header, whatever quotes are round it."
+        } else {
+            "A makefile or a header, and whoever reads it, may take it for something else."
+        })
         .hint("Rename the directory, or name it through a link with a plain name."));
     }
     Ok(match value.to_str() {
@@ -97,7 +102,7 @@ pub(super) fn must_exist(option: &str, typed: &Utf8Path, host: &Host) -> Result<
     };
     match fs::kind(path.as_std_path()) {
         Kind::Directory => Ok(()),
-        Kind::File => Err(file(option, typed, error)),
+        Kind::File | Kind::Special => Err(file(option, typed, error)),
         Kind::Dangling(target) => {
             Err(error(format!("`{typed}` is a link to `{target}`, which does not exist"))
                 .hint("Mend the link, or name the directory that it should lead to."))

@@ -5,6 +5,7 @@ use std::{
     ffi::{OsStr, OsString},
     path::PathBuf,
     str::FromStr,
+    time::Duration,
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -60,6 +61,7 @@ pub fn resolve(typed: &Typed, host: &Host) -> Result<Resolved, Error> {
         links: Vec::new(),
     };
     refuse_unknown_options(typed)?;
+    time_limit(host)?;
     let build_dir = build_dir(typed.options.build_dir.as_deref(), host)?;
     if typed.command == Command::Configure {
         resolver.state_dir = Some(build_dir.join(STATE_DIR));
@@ -74,7 +76,11 @@ pub fn resolve(typed: &Typed, host: &Host) -> Result<Resolved, Error> {
 ///
 /// It is empty, or no text file can carry it.
 pub fn build_dir(option: Option<&OsStr>, host: &Host) -> Result<Utf8PathBuf, Error> {
-    let Some(value) = option else { return Ok(host.cwd.clone()) };
+    let Some(value) = option else {
+        return directories::plain("-B", host.cwd.as_os_str()).map_err(|error| {
+            error.means("It is the working directory, where outputs go without `-B DIR`.")
+        });
+    };
     if value.is_empty() {
         return Err(empty("-B", host, None));
     }
@@ -82,7 +88,29 @@ pub fn build_dir(option: Option<&OsStr>, host: &Host) -> Result<Utf8PathBuf, Err
     // Without a remark: `-B ~/x` is expanded by the shell, and the path is
     // shown with every file that is written.
     let path = directories::expand_tilde("-B", path, host, &mut Vec::new());
-    Ok(host.absolute(&path))
+    // The working directory, or HOME, may bring in what was not typed.
+    directories::plain("-B", host.absolute(&path).as_os_str())
+}
+
+/// How long one process may take, if the user says so.
+///
+/// # Errors
+///
+/// It is no number of seconds.
+pub fn time_limit(host: &Host) -> Result<Option<Duration>, Error> {
+    let name = env_vars::UCX_CONFIGURE_TIME_LIMIT;
+    let Some(value) = host.env.get_os(name).filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    match value.to_str().and_then(|text| text.trim().parse().ok()) {
+        Some(seconds) if seconds > 0 => Ok(Some(Duration::from_secs(seconds))),
+        _ => Err(Error::new(
+            Code::Usage,
+            format!("`{name}={}` is no number of seconds", value.display()),
+        )
+        .means("One compiler run may take so long; 60 seconds if the variable is not set.")
+        .hint(format!("Write a whole number greater than 0, as in `{name}=120`, or unset it."))),
+    }
 }
 
 fn mode(typed: &Typed) -> Result<Mode, Error> {
@@ -234,6 +262,7 @@ impl Resolver<'_> {
             Named::Plain(path) if self.mode == Mode::Compat => Ok(path),
             Named::Plain(path) => {
                 let path = directories::expand_tilde(option, path, self.host, &mut self.remarks);
+                directories::plain(option, self.host.absolute(&path).as_os_str())?;
                 directories::must_exist(option, &path, self.host)?;
                 Ok(path)
             }

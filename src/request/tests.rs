@@ -138,6 +138,10 @@ fn directories_of_every_kind() {
     assert_eq!(error("--with-cuda=circle").code, Code::NoSuchDirectory);
     assert_eq!(error("--with-cuda=a\nb").code, Code::UnusablePath);
     assert_eq!(code(&host, &["-B", "a\nb"]), Code::UnusablePath);
+    let broken = self::host(Utf8Path::new("/a\nb"), &[]);
+    assert_eq!(code(&broken, &[]), Code::UnusablePath, "the working directory counts");
+    assert_eq!(code(&broken, &["-B", "x"]), Code::UnusablePath);
+    assert_eq!(request(&broken, &["-B", "/x"]).build_dir, "/x");
 }
 
 #[test]
@@ -222,6 +226,18 @@ fn installation_directories_are_absolute() {
     assert_eq!(dirs["bindir"], "/home/u/b");
     let error = resolved(&host, &["--prefix=opt"]).unwrap_err();
     assert_eq!((error.code, &error.hints[0][..]), (Code::Usage, "Write `--prefix=/w/opt`."));
+}
+
+#[test]
+fn a_time_limit_is_a_number_of_seconds() {
+    let with = |value: &str| host(Utf8Path::new("/"), &[("UCX_CONFIGURE_TIME_LIMIT", value)]);
+    for value in ["abc", "-1", "0", "1.5", "10s"] {
+        let error = resolved(&with(value), &[]).unwrap_err();
+        assert_eq!(error.code, Code::Usage, "{value}");
+        assert!(error.what.contains(&format!("UCX_CONFIGURE_TIME_LIMIT={value}")), "{error}");
+    }
+    assert_eq!(time_limit(&with("7")).unwrap(), Some(std::time::Duration::from_secs(7)));
+    assert_eq!(time_limit(&with("")).unwrap(), None);
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn answer(report: &Report, request: &Request, options: &CheckOptions) -> Result<
     match options.format {
         Format::Json => json(report),
         Format::Text if request.quiet || !report.ok => Ok(()),
-        Format::Text => print_line(summary(report, None).trim_end()),
+        Format::Text => print_line(summary(report, None, None).trim_end()),
     }
 }
 

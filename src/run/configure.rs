@@ -75,7 +75,8 @@ fn locked(
     result.and_then(|()| written.map(drop))?;
     if let Some(report) = report.filter(|_| !request.quiet) {
         // Nobody reads any more: the files are there all the same.
-        let text = summary(&report, Some(&request.build_dir));
+        let not_built = (!request.build_runtime).then_some("not built: --no-build");
+        let text = summary(&report, Some(&request.build_dir), not_built);
         let _ = anstream::stdout().write_all(text.as_bytes());
     }
     Ok(())
@@ -145,7 +146,7 @@ pub(super) fn enter(build_dir: &Utf8Path, host: &Host) -> Result<(Utf8PathBuf, L
     let state_dir = build_dir.join(request::STATE_DIR);
     fs::create_dir_all(&state_dir)?;
     let lock = lock(&state_dir, host)?;
-    outputs::remove_scratch(build_dir, &state_dir)?;
+    outputs::remove_scratch(build_dir, &state_dir);
     Ok((state_dir, lock))
 }
 

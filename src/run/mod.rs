@@ -26,7 +26,7 @@ use std::{
 };
 
 use crate::{
-    cli::{self, Command, Parsed, Typed},
+    cli::{self, Command, Parsed, ToolkitCommand, Typed},
     error::{Code, Error},
     exit::Exit,
     host::Host,
@@ -46,6 +46,20 @@ pub fn run(arguments: &[OsString], host: Host) -> Exit {
             finish(command(&typed, host), mode)
         }
         Err(error) => finish(Err(error), Mode::Strict),
+    }
+}
+
+/// Whether it does not matter where the user stands: texts and lists that are
+/// the same everywhere, and what is refused without a look at the disk.
+pub fn works_anywhere(arguments: &[OsString]) -> bool {
+    match cli::parse(arguments) {
+        Ok(Parsed::Run(typed)) => match &typed.command {
+            Command::Toolkit(command) => *command == ToolkitCommand::List,
+            Command::Emit(options) => options.format.is_none(),
+            Command::Generate(_) => true,
+            _ => false,
+        },
+        Ok(Parsed::Show(_)) | Err(_) => true,
     }
 }
 

@@ -37,16 +37,19 @@ pub(super) fn refuse_files_of_others(build_dir: &Utf8Path) -> Result<(), Error> 
         match fs::kind(path.as_std_path()) {
             Kind::Missing | Kind::Dangling(_) => {}
             Kind::File if is_ours(&path)? => {}
+            Kind::Special => return Err(fs::special(&path)),
             _ => return Err(not_ours(&path)),
         }
     }
     Ok(())
 }
 
+/// Whether we wrote it, or it is empty, as what was cut short can be: then
+/// there is nothing in it to lose.
 fn is_ours(path: &Utf8Path) -> Result<bool, Error> {
     let content = fs::read(path)?;
     let head = &content[..content.len().min(HEAD)];
-    Ok(head.windows(MARK.len()).any(|window| window == MARK))
+    Ok(head.is_empty() || head.windows(MARK.len()).any(|window| window == MARK))
 }
 
 fn not_ours(path: &Utf8Path) -> Error {
@@ -109,25 +112,21 @@ pub(super) fn write(path: &Utf8PathBuf, text: &str, sink: &mut dyn Sink) -> Resu
 
 /// Removes what a run that was killed left half written: scratch files beside
 /// the outputs, scratch directories in the state directory. The lock is ours,
-/// so nobody uses them.
-///
-/// # Errors
-///
-/// One is there and cannot be removed.
-pub(super) fn remove_scratch(build_dir: &Utf8Path, state_dir: &Utf8Path) -> Result<(), Error> {
+/// so nobody uses them. A compiler that the killed run left behind may still
+/// write there; what cannot be removed now is for the next run.
+pub(super) fn remove_scratch(build_dir: &Utf8Path, state_dir: &Utf8Path) {
     for dir in [build_dir, state_dir, &build_dir.join(MODULE_DIR)] {
         for name in fs::names(dir) {
             let path = dir.join(&name);
             let kind = fs::kind(path.as_std_path());
             if name.starts_with(fs::SCRATCH_FILE) && kind != Kind::Directory {
-                fs::remove_file_if_there(&path)?;
+                let _ = fs::remove_file_if_there(&path);
             }
             if dir == state_dir && name.starts_with(fs::SCRATCH_DIR) && kind == Kind::Directory {
-                fs::remove_dir_all_if_there(&path)?;
+                let _ = fs::remove_dir_all_if_there(&path);
             }
         }
     }
-    Ok(())
 }
 
 /// Whether an earlier run left outputs that say yes.
@@ -154,6 +153,11 @@ mod tests {
             assert_eq!(refuse_files_of_others(dir).unwrap_err().code, Code::NotOurs, "{name}");
             fs::write_if_changed(&path, b"# by ucx-configure\n", 0o644).unwrap();
             assert!(refuse_files_of_others(dir).is_ok(), "{name}");
+            fs::write_if_changed(&path, b"", 0o644).unwrap();
+            assert!(refuse_files_of_others(dir).is_ok(), "{name}: nothing to lose");
+            fs::remove_file_if_there(&path).unwrap();
+            fs::symlink("/dev/null", &path).unwrap();
+            assert_eq!(refuse_files_of_others(dir).unwrap_err().code, Code::NotOurs, "{name}");
             fs::remove_file_if_there(&path).unwrap();
             fs::create_dir_all(&path).unwrap();
             assert_eq!(refuse_files_of_others(dir).unwrap_err().code, Code::NotOurs, "{name}");

@@ -39,10 +39,22 @@ impl fmt::Display for Requirement {
 ///
 /// # Errors
 ///
-/// A name is not known, or a version cannot be read.
+/// A list is empty, a name is not known, or a version cannot be read.
 pub(super) fn parse(lists: &[String]) -> Result<Vec<Requirement>, Error> {
-    let items = lists.iter().flat_map(|list| list.split(','));
-    items.map(str::trim).filter(|item| !item.is_empty()).map(parse_one).collect()
+    if let Some(list) = lists.iter().find(|list| items(list).next().is_none()) {
+        let what = match list.as_str() {
+            "" => "`--require=` has no value".to_owned(),
+            _ => format!("`--require={list}` names nothing"),
+        };
+        return Err(Error::new(Code::EmptyValue, what)
+            .means("Most likely a variable in it, as in `--require=$VARIABLE`, is not set.")
+            .hint("Name what has to hold, as in `--require='nvml,cuda>=12.0'`, or leave it out."));
+    }
+    lists.iter().flat_map(|list| items(list)).map(parse_one).collect()
+}
+
+fn items(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
 fn parse_one(text: &str) -> Result<Requirement, Error> {
@@ -221,6 +233,9 @@ mod tests {
         assert_eq!(error("nvlm").hints, ["Did you mean `--require=nvml`?"]);
         for item in ["frob", "nvml>=12", "cuda>=twelve", "cuda 12"] {
             assert_eq!(error(item).code, Code::Usage, "{item}");
+        }
+        for item in ["", ",,", " , "] {
+            assert_eq!(error(item).code, Code::EmptyValue, "{item}");
         }
     }
 }

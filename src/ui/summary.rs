@@ -20,11 +20,11 @@ const ORIGINAL: [(&str, &str); 4] = [
 
 /// The closing lines of a run, styled: with `--compat` those of the original's
 /// that concern CUDA, else a table of ours. `build_dir` is where the outputs
-/// are, if any were written.
-pub fn summary(report: &Report, build_dir: Option<&Utf8Path>) -> String {
+/// are, if any were written; `not_built` says why the modules were not, if so.
+pub fn summary(report: &Report, build_dir: Option<&Utf8Path>, not_built: Option<&str>) -> String {
     match report.mode {
         Mode::Compat => compat(report),
-        Mode::Strict => strict(report, build_dir),
+        Mode::Strict => strict(report, build_dir, not_built),
     }
 }
 
@@ -76,6 +76,13 @@ impl Table {
         }
     }
 
+    /// Adds a word to the last row.
+    fn add(&mut self, word: String) {
+        if let Some((_, words)) = self.0.last_mut() {
+            words.push(word);
+        }
+    }
+
     /// Sets it in two columns. A name that repeats the one above is left out.
     fn set(&self) -> String {
         let column = self.0.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
@@ -105,7 +112,7 @@ impl Table {
 }
 
 /// Our table.
-fn strict(report: &Report, build_dir: Option<&Utf8Path>) -> String {
+fn strict(report: &Report, build_dir: Option<&Utf8Path>, not_built: Option<&str>) -> String {
     let mut table = Table::default();
     cuda(&mut table, report);
     for component in [Component::Nvml, Component::Nvcc, Component::CudaRuntimeStatic] {
@@ -119,6 +126,9 @@ fn strict(report: &Report, build_dir: Option<&Utf8Path>) -> String {
     }
     let modules: Vec<_> = report.modules.iter().map(|module| module.library()).collect();
     table.list("modules", &modules);
+    if let Some(why) = not_built.filter(|_| !modules.is_empty()) {
+        table.add(format!("({why})"));
+    }
     if report.modules.contains(&Module::UcmCuda) {
         table.row("hooks", hooks(report));
     }
@@ -251,7 +261,7 @@ mod tests {
     };
 
     fn plain(report: &Report, build_dir: Option<&Utf8Path>) -> String {
-        strip_str(&summary(report, build_dir)).to_string()
+        strip_str(&summary(report, build_dir, None)).to_string()
     }
 
     /// CUDA was guessed, and is not there.
@@ -267,6 +277,14 @@ mod tests {
             finding.why = "`cuda.h` is in no directory that was searched".to_owned();
         }
         report
+    }
+
+    #[test]
+    fn modules_that_were_not_built_are_said_to_be_so() {
+        let why = Some("not built: --no-build");
+        let text = |report: &Report| strip_str(&summary(report, None, why)).to_string();
+        assert!(text(&fixtures::report()).contains("(not built: --no-build)\n"));
+        assert!(!text(&without_cuda()).contains("not built"));
     }
 
     /// Everything that can be odd.
@@ -307,7 +325,7 @@ mod tests {
         // As recorded of the original, but for the last line, which a report
         // without that macro gets.
         assert_eq!(
-            summary(&report, None),
+            summary(&report, None, None),
             "configure: io_demo CUDA support:   no\n\
              configure:          UCT modules:   < cuda cma >\n\
              configure:         CUDA modules:   < gdrcopy >\n\
@@ -315,6 +333,8 @@ mod tests {
              configure:         Perf modules:   < >\n"
         );
         report.iodemo_cuda = true;
-        assert!(summary(&report, None).starts_with("configure: io_demo CUDA support:   yes\n"));
+        assert!(
+            summary(&report, None, None).starts_with("configure: io_demo CUDA support:   yes\n")
+        );
     }
 }

@@ -124,6 +124,7 @@ fn play(case: &Case) -> (i32, String) {
         sandbox.write(name, content);
     }
     for (name, target) in &case.links {
+        fs::create_dir_all(sandbox.path(name).parent().unwrap()).unwrap();
         fs::symlink(target, &sandbox.path(name)).unwrap();
     }
     for (name, script) in &case.tools {

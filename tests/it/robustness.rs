@@ -218,6 +218,37 @@ fn a_compiler_that_talks_much_is_still_believed() {
 }
 
 #[test]
+fn a_fifo_in_the_place_of_an_output_is_told() {
+    let sandbox = Sandbox::new();
+    for name in ["config.log", "config.h", "ucx-configure.json", ".ucx-configure/lock"] {
+        let path = format!("b/{name}");
+        let made = format!("mkdir -p b/.ucx-configure && mkfifo '{path}'");
+        assert!(sandbox.shell(&made).status().unwrap().success());
+        let run = sandbox.run(STUB).must_end(5);
+        assert!(run.stderr.contains(&format!("`[ROOT]/work/{path}`")), "{}", run.stderr);
+        assert!(run.stderr.contains("[E0503]"), "{}", run.stderr);
+        fs::remove_file_if_there(&sandbox.path(format!("work/{path}"))).unwrap();
+    }
+    sandbox.write("work/b/config.log", "");
+    sandbox.run(STUB).must_end(0);
+    assert!(sandbox.read("work/b/config.log").contains("exit code 0"));
+}
+
+#[test]
+fn what_needs_no_directory_works_in_a_removed_one() {
+    let sandbox = Sandbox::new();
+    let program = env!("CARGO_BIN_EXE_ucx-configure");
+    for (arguments, code) in
+        [("--version", 0), ("--help", 0), ("toolkit list", 0), ("--frobnicate", 2), ("check", 5)]
+    {
+        let script =
+            format!("mkdir gone && cd gone && rmdir ../gone && exec '{program}' {arguments}");
+        let run = sandbox.ended(sandbox.shell(&script).output().unwrap()).must_end(code);
+        assert_eq!(run.stdout.is_empty(), code != 0, "{arguments}");
+    }
+}
+
+#[test]
 fn a_full_disk_is_told_and_survived() {
     let sandbox = Sandbox::new();
     let small = sandbox.dir("small");
