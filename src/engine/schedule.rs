@@ -105,6 +105,19 @@ impl<A> Board<A> {
     }
 }
 
+/// Does the tasks one after the other: where nothing is waited for, threads
+/// would only cost. Delivers as [`run`] does.
+pub fn run_in_turn<T: Task>(tasks: &[T], mut deliver: impl FnMut(usize, Option<T::Answer>, Tape)) {
+    let mut yes: Vec<bool> = Vec::new();
+    for (number, task) in tasks.iter().enumerate() {
+        let mut tape = Tape::default();
+        let is_put = task.needs().iter().all(|&need| yes.get(need).copied().unwrap_or(false));
+        let answer = is_put.then(|| task.run(&mut tape));
+        yes.push(answer.as_ref().is_some_and(T::is_yes));
+        deliver(number, answer, tape);
+    }
+}
+
 /// Runs the tasks and delivers each answer, none for one passed over, in
 /// order.
 pub fn run<T: Task>(tasks: &[T], mut deliver: impl FnMut(usize, Option<T::Answer>, Tape)) {
@@ -243,7 +256,10 @@ mod tests {
             (4, None, 0),
         ];
         assert_eq!(got, expected);
-        assert_eq!(RAN.load(Ordering::Relaxed), 3, "what needs a `no` is not run");
+        let mut in_turn = Vec::new();
+        run_in_turn(&tasks, |number, answer, tape| in_turn.push((number, answer, tape.0.len())));
+        assert_eq!(in_turn, expected);
+        assert_eq!(RAN.load(Ordering::Relaxed), 2 * 3, "what needs a `no` is not run");
         run::<Sleep>(&[], |_, _, _| unreachable!("nothing to deliver"));
     }
 }

@@ -194,7 +194,8 @@ impl Run<'_> {
     fn ask(&mut self, tasks: &[Question<'_>]) -> Result<Vec<Answer>, Error> {
         let mut answers = Vec::new();
         let (sink, checks) = (&mut *self.sink, &mut self.checks);
-        schedule::run(tasks, |_, answer, tape| {
+        let known = tasks.first().and_then(|task| task.compiler.known());
+        let deliver = |_: usize, answer: Option<Answer>, tape: schedule::Tape| {
             let Some(answer) = answer else { return };
             sink.event(&Event::Checking(&answer.check.label));
             tape.replay(sink);
@@ -203,7 +204,11 @@ impl Run<'_> {
             checks.retain(|check: &Check| check.id != answer.check.id);
             checks.push(answer.check.clone());
             answers.push(answer);
-        });
+        };
+        match known.is_some_and(Known::is_warm) {
+            true => schedule::run_in_turn(tasks, deliver),
+            false => schedule::run(tasks, deliver),
+        }
         self.host.runner.interrupt.check()?;
         Ok(answers)
     }

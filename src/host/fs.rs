@@ -118,12 +118,12 @@ pub fn write_if_changed(path: &Utf8Path, content: &[u8], mode: u32) -> Result<bo
     if self::content(path).is_ok_and(|old| old == content) {
         return Ok(false);
     }
-    write_atomically(path, content, mode).map_err(|error| write_error(path, &error))?;
+    replace(path, content, mode)?;
     Ok(true)
 }
 
-/// Puts a file in place in one step, without waiting for the disk: for what
-/// can be made again and knows whether it is whole.
+/// Puts a file in place in one step. The disk is not waited for: everything
+/// that is written can be made again, and is looked at before it is believed.
 ///
 /// # Errors
 ///
@@ -135,13 +135,6 @@ pub fn replace(path: &Utf8Path, content: &[u8], mode: u32) -> Result<(), Error> 
         Ok(())
     };
     write().map_err(|error| write_error(path, &error))
-}
-
-fn write_atomically(path: &Utf8Path, content: &[u8], mode: u32) -> io::Result<()> {
-    let file = beside(path, content, mode)?;
-    file.as_file().sync_data()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 /// A file beside another, to be renamed over it.
@@ -191,7 +184,7 @@ pub fn keep(path: &Utf8Path, under: &Utf8Path) -> Result<(), Error> {
     if fs_err::hard_link(path.as_std_path(), under.as_std_path()).is_ok() {
         return Ok(());
     }
-    write_atomically(under, &read(path)?, 0o755).map_err(|error| write_error(under, &error))
+    replace(under, &read(path)?, 0o755)
 }
 
 /// Removes a file, if it is there. Returns whether it was.

@@ -72,6 +72,7 @@ pub struct Known {
     kept: Mutex<Kept>,
     /// What the runs read; none where nothing is kept for later.
     reads: Option<Mutex<Reads>>,
+    is_warm: bool,
 }
 
 #[derive(Debug, Default)]
@@ -89,9 +90,10 @@ struct Kept {
 impl Known {
     /// Knows what was kept of earlier runs, and records for later ones.
     pub fn recording(made: BTreeMap<String, Said>, reads: Reads) -> Self {
+        let is_warm = !made.is_empty();
         let untold = made.keys().cloned().collect();
         let kept = Kept { made: made.into_iter().collect(), untold, ..Kept::default() };
-        Self { kept: Mutex::new(kept), reads: Some(Mutex::new(reads)) }
+        Self { kept: Mutex::new(kept), reads: Some(Mutex::new(reads)), is_warm }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -108,6 +110,11 @@ impl Known {
         if let Some(reads) = &self.reads {
             record(&mut reads.lock().unwrap_or_else(PoisonError::into_inner));
         }
+    }
+
+    /// Whether nearly everything is known from earlier runs.
+    pub fn is_warm(&self) -> bool {
+        self.is_warm
     }
 
     /// What came of a run, if that is known.

@@ -26,7 +26,7 @@ use crate::{
     },
     host::Host,
     probe::{
-        Compiler, How, Said, Source, Trial,
+        Compiler, How, Known, Said, Source, Trial,
         batch::{self, PROGRAM, Reading, Shown, UNIT},
         catalog::{PROBES, Probe, Stage, probe},
         compiler::Kind,
@@ -184,9 +184,23 @@ pub(super) fn ask(run: &mut Run<'_>, compiler: &Compiler, batches: Vec<Batch>, c
     let is_new = |batch: &Batch| batch.alone || !run.asked_ahead.contains(&batch.ground.layout);
     let plans: Vec<Plan> =
         batches.into_iter().filter(is_new).map(|batch| Plan::new(batch, compiler)).collect();
+    if !compiler.known().is_some_and(Known::is_warm) {
+        ahead(run, compiler, &plans, controls);
+    }
+    for plan in &plans {
+        conclude(run, compiler, plan, controls);
+        if !plan.batch.alone {
+            run.asked_ahead.push(plan.batch.ground.layout.clone());
+        }
+    }
+}
+
+/// Makes the runs of all plans, side by side. Where they are known from
+/// earlier, each is looked up when it is needed.
+fn ahead(run: &Run<'_>, compiler: &Compiler, plans: &[Plan], controls: bool) {
     let (host, user) = (run.host, &run.user);
     thread::scope(|scope| {
-        for plan in &plans {
+        for plan in plans {
             if !plan.declarations.is_empty() {
                 scope.spawn(|| plan.check(compiler, host, &mut Ahead));
             }
@@ -209,12 +223,6 @@ pub(super) fn ask(run: &mut Run<'_>, compiler: &Compiler, batches: Vec<Batch>, c
             });
         }
     });
-    for plan in &plans {
-        conclude(run, compiler, plan, controls);
-        if !plan.batch.alone {
-            run.asked_ahead.push(plan.batch.ground.layout.clone());
-        }
-    }
 }
 
 /// Whether a plan has a link to make: the controls need one in any case.
