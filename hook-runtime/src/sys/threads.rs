@@ -18,13 +18,10 @@ const LEFT_AFTER: u64 = 20_000;
 pub fn wait_until_outside(ranges: &[Range<u64>], limit: Duration) -> bool {
     let end = Instant::now() + limit;
     let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
-    let mut waiting: Vec<(u32, Option<u64>)> = all()
-        .into_iter()
-        .filter(|thread| *thread != own)
-        .map(|thread| (thread, processor_time(thread)))
-        .collect();
+    let mut waiting: Vec<Waiting> =
+        all().into_iter().filter(|thread| *thread != own).map(Waiting::new).collect();
     loop {
-        waiting.retain(|(thread, used)| !is_outside(*thread, *used, ranges));
+        waiting.retain_mut(|thread| !thread.is_outside(ranges));
         if waiting.is_empty() {
             return true;
         }
@@ -35,18 +32,43 @@ pub fn wait_until_outside(ranges: &[Range<u64>], limit: Duration) -> bool {
     }
 }
 
-/// True if a thread has ended, is blocked elsewhere, or has run since `used` was read.
-fn is_outside(thread: u32, used: Option<u64>, ranges: &[Range<u64>]) -> bool {
-    match read(thread, "syscall").as_deref().map(parse_position) {
-        None => return !all().contains(&thread),
-        Some(Position::Blocked(counter)) => {
-            return !ranges.iter().any(|range| range.contains(&counter));
-        }
-        Some(Position::Running | Position::Unknown) => {}
+/// A thread that may be inside.
+#[derive(Debug)]
+struct Waiting {
+    thread: u32,
+    /// Processor time that it had used when it was last looked at.
+    used: Option<u64>,
+    /// Whether that was booked after the entries were closed. The kernel books
+    /// the time of a running thread late, so that the first increase may be of
+    /// time before, and says nothing.
+    booked_since: bool,
+}
+
+impl Waiting {
+    fn new(thread: u32) -> Self {
+        Self { thread, used: processor_time(thread), booked_since: false }
     }
-    match (used, processor_time(thread)) {
-        (Some(before), Some(now)) => now.saturating_sub(before) >= LEFT_AFTER,
-        _ => false,
+
+    /// True if the thread has ended, is blocked elsewhere, or has run since it was waited for.
+    fn is_outside(&mut self, ranges: &[Range<u64>]) -> bool {
+        match read(self.thread, "syscall").as_deref().map(parse_position) {
+            None => return !all().contains(&self.thread),
+            Some(Position::Blocked(counter)) => {
+                return !ranges.iter().any(|range| range.contains(&counter));
+            }
+            Some(Position::Running | Position::Unknown) => {}
+        }
+        let (Some(before), Some(now)) = (self.used, processor_time(self.thread)) else {
+            return false;
+        };
+        if self.booked_since {
+            return now.saturating_sub(before) >= LEFT_AFTER;
+        }
+        if now > before {
+            self.used = Some(now);
+            self.booked_since = true;
+        }
+        false
     }
 }
 
