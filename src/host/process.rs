@@ -321,6 +321,7 @@ fn keep(mut stream: impl Read) -> (Vec<u8>, bool) {
     let mut buffer = [0; 16 * 1024];
     loop {
         match stream.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(0) | Err(_) => return (kept, cut),
             Ok(count) => {
                 let room = KEPT_OUTPUT - kept.len();
