@@ -82,7 +82,7 @@ fn artifacts_are_the_shared_libraries_of_messages() {
 /// What cargo wrote, and a word of the meaning that has to come of it.
 const FAILURES: &[(&str, &str, &str)] = &[
     (
-        "    Updating crates.io index\nerror: failed to get `libc` as a dependency of package `hook-runtime`\n\nCaused by:\n  download of config.json failed\n\nCaused by:\n  Could not resolve host\n",
+        "    Updating the index\nerror: failed to get `libc` as a dependency of package `hook-runtime`\n\nCaused by:\n  download of config.json failed\n\nCaused by:\n  Could not resolve host\n",
         "error: failed to get `libc` as a dependency of package `hook-runtime`\n\nCaused by:\n  download of config.json failed\n\nCaused by:\n  Could not resolve host",
         "not on this machine",
     ),
