@@ -47,6 +47,8 @@ variables! {
     XDG_CACHE_HOME = "XDG_CACHE_HOME", false, "where fetched toolkits are kept, in `ucx-configure`";
     CARGO = "CARGO", false, "the cargo that builds hook-runtime";
     CARGO_HOME = "CARGO_HOME", false, "where cargo keeps what it fetched";
+    RUSTC = "RUSTC", false, "the rustc that cargo uses, part of what hook-runtime was built with";
+    RUSTUP_HOME = "RUSTUP_HOME", false, "where rustup keeps toolchains, looked at for the same reason";
     RUSTFLAGS = "RUSTFLAGS", false, "flags for rustc, kept when hook-runtime is built";
     CARGO_ENCODED_RUSTFLAGS = "CARGO_ENCODED_RUSTFLAGS", false, "the same, in cargo's own form";
     LIBCLANG_PATH = "LIBCLANG_PATH", false, "where libclang is, for --bindings=generate";

@@ -27,6 +27,8 @@ pub(super) fn run(typed: &Typed, options: &CheckOptions, mut host: Host) -> Resu
     };
     let scratch = Scratch::new(None)?;
     host.runner.set_scratch(scratch.path().to_owned());
+    // Nothing is written, so no answers are kept either.
+    let request = Request { cache: false, ..request };
     let (mut report, error) = detect(&request, options, &host);
     let error = error.or_else(|| requirement::hold(&requirements, &report).err());
     remarks::record(&mut report, &request, error.as_ref());
