@@ -4,5 +4,5 @@
 
 int main(void)
 {
-    return ucx_configure_is_not_declared;
+    return 1 +;
 }

@@ -41,10 +41,13 @@ pub fn unit(probes: &[&Probe], mark: &str, macros: &[&str]) -> String {
         "#if !defined(__has_include)\n#error \"which headers are there cannot be asked\"\n#else\n",
     );
     let mut seen = BTreeSet::new();
-    for header in probes.iter().flat_map(|probe| headers(probe)) {
-        if seen.insert(header) {
+    for (number, probe) in probes.iter().enumerate() {
+        // No sooner than needed: what is not declared is compared with
+        // everything that is, to guess what was meant.
+        for header in headers(probe).filter(|header| seen.insert(*header)) {
             let _ = writeln!(text, "#if __has_include(<{header}>)\n#include <{header}>\n#endif");
         }
+        question(&mut text, number, probe);
     }
     text.push_str("#define UCX_CONFIGURE_TEXT_(x) #x\n");
     text.push_str("#define UCX_CONFIGURE_TEXT(x) UCX_CONFIGURE_TEXT_(x)\n");
@@ -53,17 +56,21 @@ pub fn unit(probes: &[&Probe], mark: &str, macros: &[&str]) -> String {
         let _ = writeln!(text, "#ifdef {name}\n#pragma message ({value})\n#endif");
     }
     let _ = writeln!(text, "#pragma message (\"{mark} \\\"{SHOWN}\\\" 1\")");
-    for (number, probe) in probes.iter().chain([&crate::probe::catalog::probe(LAST)]).enumerate() {
-        let needs: Vec<String> =
-            headers(probe).map(|header| format!("__has_include(<{header}>)")).collect();
-        let needs = if needs.is_empty() { "1".to_owned() } else { needs.join(" && ") };
-        let file = file_name(probe);
-        let _ = writeln!(text, "#if {needs}");
-        part(&mut text, number, probe, UNIT);
-        let _ = writeln!(text, "#else\n#line 1 \"{file}\"\n#error {ABSENT}\n#endif");
-    }
+    question(&mut text, probes.len(), probe(LAST));
     text.push_str("#endif\n");
     text
+}
+
+/// Adds a probe, if its headers are there.
+fn question(text: &mut String, number: usize, probe: &Probe) {
+    let needs: Vec<String> =
+        headers(probe).map(|header| format!("__has_include(<{header}>)")).collect();
+    let needs = if needs.is_empty() { "1".to_owned() } else { needs.join(" && ") };
+    let file = file_name(probe);
+    let _ = writeln!(text, "#if {needs}");
+    part(text, number, probe, UNIT);
+    let _ =
+        writeln!(text, "#else\n#line 1 \"{file}\"\n#error {ABSENT}\n#line 1 \"{UNIT}\"\n#endif");
 }
 
 /// A program that needs the symbols of all these probes.

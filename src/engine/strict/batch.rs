@@ -83,9 +83,10 @@ pub(super) fn early(run: &mut Run<'_>, compiler: &Compiler) {
 impl Batch {
     /// Everything about CUDA, and about the system beside it.
     pub(super) fn of_cuda(ground: Ground, wants_cuda: bool) -> Self {
-        let is_asked =
-            |probe: &&Probe| probe.id.starts_with("system.") || wants_cuda && is_cuda(probe);
-        Self { ground, probes: PROBES.iter().filter(is_asked).collect(), alone: false }
+        // The system comes first: its answers are cheaper before CUDA's headers.
+        let system = PROBES.iter().filter(|probe| probe.id.starts_with("system."));
+        let cuda = PROBES.iter().filter(|probe| wants_cuda && is_cuda(probe));
+        Self { ground, probes: system.chain(cuda).collect(), alone: false }
     }
 
     /// Everything about gdrcopy.
