@@ -18,7 +18,7 @@ use super::catalog::{Probe, headers, probe};
 pub const UNIT: &str = "ucx-configure-batch.c";
 
 /// The name of the program that needs all symbols.
-pub const PROGRAM: &str = "ucx-configure-link.c";
+pub const PROGRAM: &str = "ucx-configure-link.s";
 
 /// What is said for a probe whose header is not there.
 const ABSENT: &str = "ucx_configure_header_is_absent";
@@ -68,29 +68,29 @@ fn question(text: &mut String, number: usize, probe: &Probe) {
     let needs = if needs.is_empty() { "1".to_owned() } else { needs.join(" && ") };
     let file = file_name(probe);
     let _ = writeln!(text, "#if {needs}");
-    part(text, number, probe, UNIT);
+    part(text, number, probe);
     let _ =
         writeln!(text, "#else\n#line 1 \"{file}\"\n#error {ABSENT}\n#line 1 \"{UNIT}\"\n#endif");
 }
 
-/// A program that needs the symbols of all these probes.
-pub fn program(probes: &[&Probe]) -> String {
-    let mut text = String::new();
-    for (number, probe) in probes.iter().enumerate() {
-        part(&mut text, number, probe, PROGRAM);
+/// A program that needs these symbols, in assembly: a linker does not care
+/// what a reference was compiled from, and the compiler proper is the dearest
+/// part of a link. `pointer_size` is in bytes.
+pub fn program(symbols: &[&str], pointer_size: u32) -> String {
+    let mut text = String::from("\t.data\n\t.globl main\nmain:\n");
+    for symbol in symbols {
+        let _ = writeln!(text, "\t.{pointer_size}byte {symbol}");
     }
-    let calls: String =
-        (0..probes.len()).map(|number| format!(" + ucx_configure_main_{number}()")).collect();
-    let _ = write!(text, "int main(void)\n{{\n    return 0{calls};\n}}\n");
+    text.push_str("\t.byte 0\n\t.section .note.GNU-stack,\"\",@progbits\n");
     text
 }
 
 /// Adds a probe, its `main` under a name of its own.
-fn part(text: &mut String, number: usize, probe: &Probe, unit: &str) {
+fn part(text: &mut String, number: usize, probe: &Probe) {
     let _ = writeln!(text, "#define main ucx_configure_main_{number}");
     let _ = writeln!(text, "#line 1 \"{}\"", file_name(probe));
     text.push_str(probe.text);
-    let _ = writeln!(text, "#line 1 \"{unit}\"\n#undef main");
+    let _ = writeln!(text, "#line 1 \"{UNIT}\"\n#undef main");
 }
 
 /// What a run over a unit showed.
@@ -196,9 +196,8 @@ mod tests {
         for probe in &all {
             assert!(text.contains(&format!("#line 1 \"{}\"\n{}", file_name(probe), probe.text)));
         }
-        let symbols = ["cuda.library.cuda", "nvml.library.nvidia_ml"].map(probe);
-        let text = program(&symbols);
-        assert!(text.ends_with("return 0 + ucx_configure_main_0() + ucx_configure_main_1();\n}\n"));
+        let text = program(&["one", "two"], 8);
+        assert!(text.contains("main:\n\t.8byte one\n\t.8byte two\n"), "{text}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use camino::Utf8PathBuf;
 use super::{
     Run,
     ask::{Question, symbol},
-    ground::Ground,
+    ground::{Ground, User},
     is_cuda, search,
     versions::{MACROS, MARK},
 };
@@ -139,10 +139,10 @@ impl Plan {
     fn new(batch: Batch, compiler: &Compiler) -> Self {
         let declarations = batch.declarations();
         let linked = linked(&batch, compiler);
-        let probes: Vec<&Probe> = linked.iter().map(|link| link.probe).collect();
+        let needed: Vec<&str> = linked.iter().map(|link| symbol(link.probe)).collect();
         Self {
             unit: batch::unit(&declarations, MARK, &MACROS),
-            program: batch::program(&probes),
+            program: batch::program(&needed, compiler.pointer_size),
             alone: batch.alone(&linked),
             declarations,
             linked,
@@ -175,6 +175,36 @@ impl Plan {
         let libs = ground.libs(&names);
         compiler.link(host, sink, &source, &ground.cflags(), &ground.ldflags(), &libs)
     }
+}
+
+/// The link that a question about one library comes to, in assembly.
+fn link_alone(
+    probe: &Probe,
+    ground: &Ground,
+    compiler: &Compiler,
+    host: &Host,
+    sink: &mut dyn Sink,
+) -> Option<Trial> {
+    let Stage::Link(libraries) = probe.stage else { return None };
+    if let [name] = libraries
+        && symbols::find(name, &link_dirs(ground, compiler)).is_some()
+    {
+        // It is there and does not do: that is told with the probe's own name.
+        return None;
+    }
+    let name = format!("{}.s", probe.id);
+    let text = batch::program(&[symbol(probe)], compiler.pointer_size);
+    let source = Source { name: &name, text: &text };
+    let libs = ground.libs(libraries);
+    Some(compiler.link(host, sink, &source, &ground.cflags(), &ground.ldflags(), &libs))
+}
+
+/// The control that a missing symbol is noticed, in assembly.
+fn link_open(user: &User, compiler: &Compiler, host: &Host, sink: &mut dyn Sink) -> Trial {
+    let flags = user.flags();
+    let text = batch::program(&["ucx_configure_is_defined_nowhere"], compiler.pointer_size);
+    let source = Source { name: "control/unresolved.s", text: &text };
+    compiler.link(host, sink, &source, &flags.cflags, &flags.ldflags, &flags.libs)
 }
 
 /// Runs the batches; with `controls`, what the controls need as well.
@@ -211,17 +241,15 @@ fn ahead(run: &Run<'_>, compiler: &Compiler, plans: &[Plan], controls: bool) {
             for &probe in &plan.alone {
                 let ground = &plan.batch.ground;
                 let question = Question { probe, ground, compiler, host, needs: Vec::new() };
-                scope.spawn(move || question.put(&mut Ahead));
+                scope.spawn(move || {
+                    if link_alone(probe, ground, compiler, host, &mut Ahead).is_none() {
+                        question.put(&mut Ahead);
+                    }
+                });
             }
         }
         if controls {
-            let flags = user.flags();
-            let open = probe("control.unresolved");
-            let source = Source { name: open.file, text: open.text };
-            scope.spawn(move || {
-                let (sink, libs) = (&mut Ahead, &flags.libs);
-                compiler.link(host, sink, &source, &flags.cflags, &flags.ldflags, libs)
-            });
+            scope.spawn(move || link_open(user, compiler, host, &mut Ahead));
         }
     });
 }
@@ -257,17 +285,48 @@ fn conclude(run: &mut Run<'_>, compiler: &Compiler, plan: &Plan, controls: bool)
         let trial = plan.link(compiler, run.host, run.sink);
         if trial.ok && !trial.completed.truncated {
             libraries(compiler, plan, &trial.completed.stdout);
+            for &probe in &plan.alone {
+                alone(run, compiler, ground, probe);
+            }
             if controls {
-                let flags = run.user.flags();
-                let words: Vec<String> =
-                    flags.cflags.iter().chain(&flags.ldflags).cloned().collect();
-                let said = Said::yes("");
-                leave(compiler, probe("control.ok"), How::Link, (&words, &flags.libs), said);
+                let open = link_open(&run.user, compiler, run.host, run.sink);
+                controlled(compiler, &run.user, !open.ok && open.fault().is_none());
             }
         } else {
             run.decide("the link of all libraries leaves them open: one by one");
         }
     }
+}
+
+/// Leaves what the controls of the linker would come to.
+fn controlled(compiler: &Compiler, user: &User, is_refused: bool) {
+    let flags = user.flags();
+    let words: Vec<String> = flags.cflags.iter().chain(&flags.ldflags).cloned().collect();
+    leave(compiler, probe("control.ok"), How::Link, (&words, &flags.libs), Said::yes(""));
+    if is_refused {
+        let open = probe("control.unresolved");
+        leave(compiler, open, How::Link, (&words, &flags.libs), Said::no(String::new()));
+    }
+}
+
+/// Leaves what a library's own link showed: a yes, or that there is no such
+/// file, in the linker's words. Another failure is asked in C, which has the
+/// probe's name in it.
+fn alone(run: &mut Run<'_>, compiler: &Compiler, ground: &Ground, probe: &Probe) {
+    let Some(trial) = link_alone(probe, ground, compiler, run.host, run.sink) else { return };
+    let Stage::Link(libraries) = probe.stage else { return };
+    let name = libraries.first().copied().unwrap_or_default();
+    let done = trial.completed;
+    let is_absent = symbols::find(name, &link_dirs(ground, compiler)).is_none()
+        && done.stderr.contains(name)
+        && !done.stderr.contains("undefined");
+    let said = match trial.ok {
+        true => Said::yes(&done.stdout),
+        false if is_absent => Said::no(done.stderr),
+        false => return,
+    };
+    let flags: Vec<String> = ground.cflags().into_iter().chain(ground.ldflags()).collect();
+    leave(compiler, probe, How::Link, (&flags, &ground.libs(libraries)), said);
 }
 
 fn leave(compiler: &Compiler, probe: &Probe, how: How, words: (&[String], &[String]), said: Said) {

@@ -9,7 +9,10 @@ use crate::{
         fs,
         process::{Completed, Invocation},
     },
-    probe::{batch::PROGRAM, reads::Reads},
+    probe::{
+        batch::{PROGRAM, UNIT},
+        reads::Reads,
+    },
 };
 
 /// Where the dependencies go.
@@ -36,15 +39,34 @@ fn does(mode: &[&str]) -> Does {
 
 /// Adds the words that make a run say what it reads, behind the command.
 pub(super) fn ask(invocation: &mut Invocation, at: usize, mode: &[&str], name: &str, dir: &str) {
-    let words: Vec<String> = match does(mode) {
+    let mut words: Vec<String> = match does(mode) {
         Does::Compile => {
             ["-MD", "-MF"].map(str::to_owned).into_iter().chain([format!("{dir}{FILE}")]).collect()
         }
         Does::Link if name == PROGRAM => vec!["-v".to_owned()],
         _ => return,
     };
+    if name == UNIT {
+        words.push("-v".to_owned());
+    }
     let at = at.min(invocation.args.len());
     invocation.args.splice(at..at, words);
+}
+
+/// Parts what a driver says under `-v` before it compiles from what the
+/// compiler says of the source.
+fn split(stderr: &str) -> (&str, &str) {
+    const LAST: [&str; 3] =
+        ["End of search list.", "GGC heuristics: ", "Compiler executable checksum: "];
+    let mut end = 0;
+    let mut at = 0;
+    for line in stderr.split_inclusive('\n') {
+        at += line.len();
+        if LAST.iter().any(|last| line.starts_with(last)) {
+            end = at;
+        }
+    }
+    stderr.split_at(end)
 }
 
 /// A run that has ended.
@@ -82,6 +104,11 @@ impl Run<'_> {
                 reads.link("", &done.invocation.args, self.cwd, self.since);
             }
             Does::Compile => {
+                if name == UNIT {
+                    let (said, rest) = split(&done.stderr);
+                    reads.verbose(said, self.cwd, self.since);
+                    done.stderr = rest.to_owned();
+                }
                 let text = fs::read_to_string(&self.dir.join(FILE)).unwrap_or_default();
                 let scratch = format!("{}/", self.dir);
                 reads.dependencies(&text, self.cwd, &scratch, self.since);

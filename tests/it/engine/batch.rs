@@ -118,7 +118,7 @@ fn one_library_does_not_hide_what_another_lacks() {
              cc -shared -fPIC -o stubs/libcuda.so c.c && cc -shared -fPIC -o libcudart.so r.c"
         ),
     );
-    let shell = ucx_configure::host::process::Invocation::new(make.as_str());
+    let shell = ucx_configure::host::process::Invocation::new("sh").arg(make.as_str());
     let done = world.host().runner.run(shell);
     assert!(done.success(), "{}", done.stderr);
     world.cuda(Want::At(Location::Dir(dir)));
