@@ -50,7 +50,7 @@ use crate::{
     probe::{
         Compiler, Known, Source,
         catalog::{PROBES, Probe, probe},
-        compiler::is_batch,
+        compiler::{Located, is_batch},
         control,
     },
     request::{Request, Want},
@@ -135,14 +135,19 @@ impl Run<'_> {
 
     /// The compiler, with what is known of it from earlier runs.
     fn found(&mut self) -> Result<Compiler, Error> {
-        let located = Compiler::locate(self.request, self.host)?;
-        let command = &located.0;
-        self.store = Store::open(self.request, self.host, command);
+        let (request, host) = (self.request, self.host);
+        let (command, found_by) = Compiler::locate(request, host)?;
+        self.store = Store::open(request, host, &command);
         let known = match &mut self.store {
-            Some(store) => Some(store.known(command, self.host)),
-            None => is_batch(self.request).then(Known::default),
+            Some(store) => Some(store.known(&command, host)),
+            None => is_batch(request).then(Known::default),
         };
-        Compiler::identify(located, known, self.request, self.host, self.sink)
+        let is_cold = known.as_ref().is_some_and(|known| !known.is_warm());
+        let located = Located::new(command, found_by, known, request, host)?;
+        if let Some(assumed) = Compiler::assumed(&located, request, host).filter(|_| is_cold) {
+            batch::beside_identity(self, &assumed);
+        }
+        Compiler::identify(located, request.mode, host, self.sink)
     }
 
     /// Waits until a tree that was just made is older than what reads it, as

@@ -32,7 +32,7 @@ use crate::{
     },
     model::{Mode, ToolIdentity},
     request::{self, ProbeMode, Request},
-    ui::Sink,
+    ui::{Ahead, Sink},
 };
 
 /// The variable that changes how long one process may take, in seconds.
@@ -144,6 +144,42 @@ impl How {
     }
 }
 
+/// A command that was found, and the place where it will be run.
+#[derive(Debug)]
+pub struct Located {
+    command: Vec<String>,
+    found_by: String,
+    bench: Arc<Bench>,
+}
+
+impl Located {
+    /// Makes the place; `known` is what is known of the command already.
+    ///
+    /// # Errors
+    ///
+    /// The place for scratch files cannot be made.
+    pub fn new(
+        command: Vec<String>,
+        found_by: String,
+        known: Option<Known>,
+        request: &Request,
+        host: &Host,
+    ) -> Result<Self, Error> {
+        let parent = request.state_dir.as_deref();
+        if let Some(dir) = parent {
+            fs::create_dir_all(dir)?;
+        }
+        let bench = Arc::new(Bench {
+            scratch: Scratch::new(parent)?,
+            cwd: working_dir(request, host),
+            time_limit: request::time_limit(host)?.unwrap_or(TIME_LIMIT),
+            trials: AtomicUsize::new(0),
+            known,
+        });
+        Ok(Self { command, found_by, bench })
+    }
+}
+
 impl Compiler {
     /// Finds the compiler that the request names, or the system's, and asks
     /// who it is.
@@ -152,9 +188,10 @@ impl Compiler {
     ///
     /// There is none, it cannot be started, or it does not preprocess.
     pub fn find(request: &Request, host: &Host, sink: &mut dyn Sink) -> Result<Self, Error> {
-        let located = Self::locate(request, host)?;
+        let (command, found_by) = Self::locate(request, host)?;
         let known = is_batch(request).then(Known::default);
-        Self::identify(located, known, request, host, sink)
+        let located = Located::new(command, found_by, known, request, host)?;
+        Self::identify(located, request.mode, host, sink)
     }
 
     /// Which command it is, and how that was found; nothing is started.
@@ -172,30 +209,46 @@ impl Compiler {
         }
     }
 
+    /// Who a command most likely is, by its name: what can be asked while it
+    /// is asked who it really is. None where the name says nothing.
+    pub fn assumed(located: &Located, request: &Request, host: &Host) -> Option<Self> {
+        let kind = find::kind_by_name(&located.command, request, host)?;
+        let target = format!("{}-linux-gnu", std::env::consts::ARCH);
+        let command = located.command.clone();
+        let identity = ToolIdentity {
+            command: command.clone(),
+            kind: kind.name().to_owned(),
+            version: String::new(),
+            target,
+        };
+        Some(Self {
+            command,
+            identity,
+            kind,
+            machine: std::env::consts::ARCH.to_owned(),
+            pointer_size: 8,
+            found_by: located.found_by.clone(),
+            bench: Arc::clone(&located.bench),
+        })
+    }
+
     /// Asks a command who it is.
     ///
     /// # Errors
     ///
     /// It cannot be started, or does not preprocess.
     pub fn identify(
-        (command, found_by): (Vec<String>, String),
-        known: Option<Known>,
-        request: &Request,
+        located: Located,
+        mode: Mode,
         host: &Host,
         sink: &mut dyn Sink,
     ) -> Result<Self, Error> {
-        let parent = request.state_dir.as_deref();
-        if let Some(dir) = parent {
-            fs::create_dir_all(dir)?;
-        }
-        let bench = Arc::new(Bench {
-            scratch: Scratch::new(parent)?,
-            cwd: working_dir(request, host),
-            time_limit: request::time_limit(host)?.unwrap_or(TIME_LIMIT),
-            trials: AtomicUsize::new(0),
-            known,
-        });
-        identify(command, found_by, (request.mode, bench), host, sink)
+        identify(located.command, located.found_by, (mode, located.bench), host, sink)
+    }
+
+    /// Asks who it is, ahead: the answer is kept for [`Self::identify`].
+    pub fn ask_identity_ahead(&self, host: &Host) {
+        ask_identity(&self.bench, &self.command, host, &mut Ahead);
     }
 
     /// Compiles to an object file.
@@ -331,6 +384,13 @@ pub fn is_batch(request: &Request) -> bool {
     request.mode == Mode::Strict && request.probe_mode == ProbeMode::Batch
 }
 
+/// The run that says who a compiler is.
+fn ask_identity(bench: &Bench, command: &[String], host: &Host, sink: &mut dyn Sink) -> Trial {
+    let source = Source { name: "control/identity.c", text: QUESTION };
+    let words = Words { command, mode: &["-E"], flags: &[], libs: &[], mark: "" };
+    run(bench, host, sink, &source, &words)
+}
+
 /// Asks a compiler who it is.
 fn identify(
     command: Vec<String>,
@@ -339,9 +399,7 @@ fn identify(
     host: &Host,
     sink: &mut dyn Sink,
 ) -> Result<Compiler, Error> {
-    let source = Source { name: "control/identity.c", text: QUESTION };
-    let words = Words { command: &command, mode: &["-E"], flags: &[], libs: &[], mark: "" };
-    let trial = run(&bench, host, sink, &source, &words);
+    let trial = ask_identity(&bench, &command, host, sink);
     if trial.interrupted() {
         host.runner.interrupt.check()?;
     }

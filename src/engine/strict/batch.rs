@@ -46,6 +46,20 @@ pub(super) struct Batch {
 /// The batches that can be made before anything is known: of the installation
 /// that is named, or looks like the one to be taken.
 pub(super) fn early(run: &mut Run<'_>, compiler: &Compiler) {
+    let batches = first(run, compiler);
+    ask(run, compiler, batches, true);
+}
+
+/// Makes the first runs while the compiler is asked who it is, as if it were
+/// the one that its name says. If it is not, their command lines are not those
+/// that will be asked for, and nothing of them counts.
+pub(super) fn beside_identity(run: &mut Run<'_>, assumed: &Compiler) {
+    let batches = first(run, assumed);
+    let plans: Vec<Plan> = batches.into_iter().map(|batch| Plan::new(batch, assumed)).collect();
+    ahead(run, assumed, &plans, true, true);
+}
+
+fn first(run: &mut Run<'_>, compiler: &Compiler) -> Vec<Batch> {
     let mut batches = Vec::new();
     let layout = match &run.request.cuda.value {
         Want::At(Location::Dir(typed)) => root::resolve("--with-cuda", typed, run.host)
@@ -77,7 +91,7 @@ pub(super) fn early(run: &mut Run<'_>, compiler: &Compiler) {
         },
         _ => {}
     }
-    ask(run, compiler, batches, true);
+    batches
 }
 
 impl Batch {
@@ -216,7 +230,7 @@ pub(super) fn ask(run: &mut Run<'_>, compiler: &Compiler, batches: Vec<Batch>, c
     let plans: Vec<Plan> =
         batches.into_iter().filter(is_new).map(|batch| Plan::new(batch, compiler)).collect();
     if !compiler.known().is_some_and(Known::is_warm) {
-        ahead(run, compiler, &plans, controls);
+        ahead(run, compiler, &plans, controls, false);
     }
     for plan in &plans {
         conclude(run, compiler, plan, controls);
@@ -228,9 +242,12 @@ pub(super) fn ask(run: &mut Run<'_>, compiler: &Compiler, batches: Vec<Batch>, c
 
 /// Makes the runs of all plans, side by side. Where they are known from
 /// earlier, each is looked up when it is needed.
-fn ahead(run: &Run<'_>, compiler: &Compiler, plans: &[Plan], controls: bool) {
+fn ahead(run: &Run<'_>, compiler: &Compiler, plans: &[Plan], controls: bool, identity: bool) {
     let (host, user) = (run.host, &run.user);
     thread::scope(|scope| {
+        if identity {
+            scope.spawn(|| compiler.ask_identity_ahead(host));
+        }
         for plan in plans {
             if !plan.declarations.is_empty() {
                 scope.spawn(|| plan.check(compiler, host, &mut Ahead));

@@ -4,7 +4,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
     error::{Code, Error},
-    host::{Host, process::find_program},
+    host::{Host, fs, process::find_program},
+    probe::identity::Kind,
     request::{Request, Variable},
 };
 
@@ -83,4 +84,20 @@ fn is_native(triple: &str) -> bool {
             || machine == "amd64" && std::env::consts::ARCH == "x86_64"
             || machine == "arm64" && std::env::consts::ARCH == "aarch64"
     })
+}
+
+/// Which compiler a command most likely is, by the name of the program that
+/// it leads to. A wrapper's name says nothing.
+pub(super) fn kind_by_name(command: &[String], request: &Request, host: &Host) -> Option<Kind> {
+    let [name] = command else { return None };
+    let program = find_program(name, &host.env.path_dirs()).0?;
+    let real = fs::canonical(&program).ok()?;
+    let name = real.file_name()?;
+    match request.host {
+        Some(_) => None,
+        None if name.contains("++") => None,
+        None if name.contains("clang") => Some(Kind::Clang),
+        None if name.contains("gcc") => Some(Kind::Gcc),
+        None => None,
+    }
 }
