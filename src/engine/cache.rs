@@ -46,8 +46,10 @@ const COARSE_TICK: Duration = Duration::from_secs(2);
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Entry {
     made: BTreeMap<String, Said>,
-    files: BTreeMap<Utf8PathBuf, String>,
-    absent: BTreeSet<Utf8PathBuf>,
+    /// Paths and stamps. Texts, since comparing paths costs more than reading
+    /// their stamps.
+    files: BTreeMap<String, String>,
+    absent: BTreeSet<String>,
     header_dirs: Vec<Utf8PathBuf>,
     library_dirs: Vec<Utf8PathBuf>,
     program_dirs: Vec<Utf8PathBuf>,
@@ -115,10 +117,10 @@ impl Store {
             if stamp.changed.checked_add(tick)? > since.unwrap_or(self.begin) {
                 return None;
             }
-            files.insert(path, stamp.text);
+            files.insert(path.into_string(), stamp.text);
         }
         let mut absent = self.entry.absent.clone();
-        absent.extend(places.absent);
+        absent.extend(places.absent.into_iter().map(Utf8PathBuf::into_string));
         let entry = Entry {
             made,
             files,
@@ -135,10 +137,11 @@ impl Entry {
     /// Whether everything that was read, and every place where nothing was, is
     /// unchanged.
     fn holds(&self) -> bool {
-        let is_same = |(path, text): (&Utf8PathBuf, &String)| {
-            fs::stamp(path).is_some_and(|stamp| stamp.text == *text)
+        let is_same = |(path, text): (&String, &String)| {
+            fs::stamp(Utf8Path::new(path)).is_some_and(|stamp| stamp.text == *text)
         };
-        self.files.iter().all(is_same) && !self.absent.iter().any(|path| path.exists())
+        let is_there = |path: &String| Utf8Path::new(path).exists();
+        self.files.iter().all(is_same) && !self.absent.iter().any(is_there)
     }
 }
 

@@ -6,7 +6,8 @@
 //! searched. Where one of them is missing, nothing is kept.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, HashSet},
     time::SystemTime,
 };
 
@@ -209,23 +210,29 @@ impl Reads {
         let mut beside = BTreeSet::new();
         for path in self.files.keys().filter(|path| self.is_header(path)) {
             let Ok(bytes) = fs::read(path) else { continue };
-            let text = String::from_utf8_lossy(&bytes);
-            for (name, is_quoted) in included(&text) {
-                if let Some(dir) = path.parent().filter(|_| is_quoted) {
-                    beside.insert(dir.join(name));
+            for line in directives(&bytes) {
+                for (name, is_quoted) in included(&line) {
+                    if let Some(dir) = path.parent().filter(|_| is_quoted) {
+                        beside.insert(format!("{dir}/{name}"));
+                    }
+                    names.insert(name.to_owned());
                 }
-                names.insert(name.to_owned());
             }
         }
-        places.absent.extend(beside.into_iter().filter(|path| !path.exists()));
+        let beside = beside.into_iter().map(Utf8PathBuf::from);
+        places.absent.extend(beside.filter(|path| !path.exists()));
+        let read: HashSet<&str> = self.files.keys().map(|path| path.as_str()).collect();
+        let mut gaps = HashSet::new();
         for name in &names {
             // `#include_next` goes on behind the first, so all gaps count up
             // to the last that was read.
             let all: Vec<Utf8PathBuf> = self.header_dirs.iter().map(|dir| dir.join(name)).collect();
-            let last = all.iter().rposition(|path| self.files.contains_key(path));
+            let last = all.iter().rposition(|path| read.contains(path.as_str()));
             let end = last.unwrap_or(all.len());
-            places.absent.extend(all.into_iter().take(end).filter(|path| !path.exists()));
+            let absent = all.into_iter().take(end).filter(|path| !path.exists());
+            gaps.extend(absent.map(|path| topmost(&path).into_string()));
         }
+        places.absent.extend(gaps.into_iter().map(Utf8PathBuf::from));
     }
 
     fn is_header(&self, path: &Utf8Path) -> bool {
@@ -271,23 +278,29 @@ fn objects(trace: &str) -> impl Iterator<Item = Utf8PathBuf> {
     lines.filter(|line| line.starts_with('/') && line.ends_with(".o")).map(Utf8PathBuf::from)
 }
 
-/// What a text could include: each name, and whether it is in quotes.
-fn included(text: &str) -> impl Iterator<Item = (&str, bool)> {
-    text.lines().flat_map(|line| {
-        let line = line.trim_start();
-        let is_directive = line.starts_with('#');
-        let rest = line.trim_start_matches('#').trim_start();
-        let rest = rest.strip_prefix("include").map(|rest| {
-            let rest = rest.strip_prefix("_next").unwrap_or(rest);
-            rest.trim_start()
-        });
-        let plain = rest.filter(|_| is_directive).and_then(named);
-        let asked = line.split("__has_include").skip(1).filter_map(|rest| {
-            let rest = rest.strip_prefix("_next").unwrap_or(rest);
-            named(rest.trim_start().strip_prefix('(')?.trim_start())
-        });
-        plain.into_iter().chain(asked.collect::<Vec<_>>())
+/// The lines of a text that a preprocessor acts on.
+fn directives(bytes: &[u8]) -> impl Iterator<Item = Cow<'_, str>> {
+    bytes.split(|byte| *byte == b'\n').filter_map(|line| {
+        let line = line.trim_ascii_start();
+        line.starts_with(b"#").then(|| String::from_utf8_lossy(line))
     })
+}
+
+/// What a directive could include: each name, and whether it is in quotes.
+fn included(line: &str) -> Vec<(&str, bool)> {
+    let rest = line.trim_start_matches('#').trim_start();
+    if let Some(rest) = rest.strip_prefix("include") {
+        let rest = rest.strip_prefix("_next").unwrap_or(rest);
+        return named(rest.trim_start()).into_iter().collect();
+    }
+    if !rest.starts_with("if") && !rest.starts_with("elif") {
+        return Vec::new();
+    }
+    let asked = rest.split("__has_include").skip(1).filter_map(|rest| {
+        let rest = rest.strip_prefix("_next").unwrap_or(rest);
+        named(rest.trim_start().strip_prefix('(')?.trim_start())
+    });
+    asked.collect()
 }
 
 /// `<name>` or `"name"` at the beginning of a text.
@@ -348,7 +361,8 @@ mod tests {
     #[test]
     fn what_could_be_included_is_found() {
         let text = "#include <a.h>\n # include_next \"b.h\"\n#if __has_include(<c.h>) || __has_include ( \"d.h\" )\nint include;\n";
-        let found: Vec<_> = included(text).collect();
+        let lines: Vec<_> = directives(text.as_bytes()).collect();
+        let found: Vec<_> = lines.iter().flat_map(|line| included(line)).collect();
         assert_eq!(found, [("a.h", false), ("b.h", true), ("c.h", false), ("d.h", true)]);
     }
 
