@@ -48,6 +48,7 @@ pub(crate) fn check(id: &str, label: &str, verdict: Verdict, detail: Option<&str
         detail: detail.map(str::to_owned),
         detail_is_answer: false,
         evidence: Evidence::default(),
+        preset: None,
         cached: false,
     }
 }
@@ -173,6 +174,7 @@ pub(crate) fn report() -> Report {
         command_line: vec!["--with-cuda=/opt/cuda".to_owned(), "--with-gdrcopy".to_owned()],
         ok: true,
         install: install(),
+        host: None,
         compiler: Some(identity(&["ccache", "gcc"], "gcc", "12.2.0")),
         nvcc: Some(identity(&["/opt/cuda/bin/nvcc"], "nvcc", "12.8.93")),
         toolkit: Some(toolkit()),
@@ -200,6 +202,7 @@ pub(crate) fn report() -> Report {
         checks: checks(),
         messages: Vec::new(),
         differences: Vec::new(),
+        environment: Vec::new(),
     }
 }
 

@@ -171,6 +171,7 @@ impl Run<'_> {
             detail_is_answer: detail.is_some(),
             detail,
             evidence: Evidence::default(),
+            preset: None,
             cached: false,
         };
         self.sink.event(&Event::Answered(&check));

@@ -70,6 +70,10 @@ pub struct Check {
     pub detail_is_answer: bool,
     /// What was tried.
     pub evidence: Evidence,
+    /// Why the answer was given instead of found out (`--answers`), in the
+    /// words of whoever gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
     /// Whether the answer came from the cache. The JSON form leaves it out: a
     /// second run with the same answers writes the same bytes.
     #[serde(skip)]

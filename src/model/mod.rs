@@ -18,6 +18,6 @@ pub use evidence::{Attempt, Evidence, Outcome};
 pub use feature::{FEATURES, Feature, FeatureId, Side};
 pub use report::{
     Difference, FeatureAnswer, Finding, GdrCopyTree, Install, Message, MessageKind, Mode, Report,
-    SCHEMA_VERSION, Tool, ToolIdentity, Toolkit, ToolkitKind, Versions,
+    SCHEMA_VERSION, Supplied, Tool, ToolIdentity, Toolkit, ToolkitKind, Versions,
 };
 pub use version::{CudaVersion, GdrVersion, ParseVersionError};

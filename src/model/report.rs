@@ -161,6 +161,20 @@ pub struct Message {
     pub hint: Option<String>,
 }
 
+/// A place that an environment variable leads to, and that has something of
+/// what was looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Supplied {
+    /// The variable, such as `CPATH`.
+    pub variable: String,
+    /// Where it leads.
+    pub place: Utf8PathBuf,
+    /// What is there, such as `cuda.h`.
+    pub holds: Vec<String>,
+    /// Whether the answers stand on it.
+    pub used: bool,
+}
+
 /// One place where strict and compat answers differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
@@ -193,6 +207,9 @@ pub struct Report {
     pub ok: bool,
     /// The installation directories.
     pub install: Install,
+    /// The machine that the modules will run on, as `--host` names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// The C compiler; none when it was broken before it could be asked.
     pub compiler: Option<ToolIdentity>,
     /// nvcc, where one works.
@@ -219,6 +236,9 @@ pub struct Report {
     pub messages: Vec<Message>,
     /// Where strict and compat answers differ.
     pub differences: Vec<Difference>,
+    /// What environment variables lead to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<Supplied>,
 }
 
 impl Report {

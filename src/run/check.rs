@@ -89,6 +89,7 @@ fn answer_without_detection(
             command_line: command_line.collect(),
             ok: false,
             install: Install { dirs: BTreeMap::new() },
+            host: None,
             compiler: None,
             nvcc: None,
             toolkit: None,
@@ -102,6 +103,7 @@ fn answer_without_detection(
             checks: Vec::new(),
             messages: vec![remarks::of_error(&error)],
             differences: Vec::new(),
+            environment: Vec::new(),
         })?;
     }
     Err(error)

@@ -97,6 +97,7 @@ fn answer(
         detail: None,
         detail_is_answer: false,
         evidence: Evidence { attempts: vec![attempt(what, &trial.completed)], hint: None },
+        preset: None,
         cached: false,
     });
     Ok(trial.ok)

@@ -209,6 +209,7 @@ fn nvcc(shell: &mut Shell<'_>, bin_dir: &str) -> Result<(), Error> {
         detail: found.clone(),
         detail_is_answer: found.is_some(),
         evidence: Evidence::default(),
+        preset: None,
         cached: false,
     });
     shell.set("NVCC", found.clone().unwrap_or_default());
@@ -262,6 +263,7 @@ fn nvcc_compiles(shell: &mut Shell<'_>, nvcc: &str) -> Result<bool, Error> {
         detail: None,
         detail_is_answer: false,
         evidence: Evidence { attempts: vec![attempt], hint: None },
+        preset: None,
         cached: false,
     });
     Ok(yes)

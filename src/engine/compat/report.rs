@@ -75,6 +75,7 @@ fn empty(request: &Request) -> Report {
         command_line: request.command_line.clone(),
         ok: false,
         install: Install { dirs: request.install_dirs.clone() },
+        host: request.host.clone(),
         compiler: None,
         nvcc: None,
         toolkit: None,
@@ -88,6 +89,7 @@ fn empty(request: &Request) -> Report {
         checks: Vec::new(),
         messages: Vec::new(),
         differences: Vec::new(),
+        environment: Vec::new(),
     }
 }
 

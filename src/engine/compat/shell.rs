@@ -214,6 +214,7 @@ impl<'a> Shell<'a> {
                 attempts: vec![attempt("compile and link an empty program", &last.completed)],
                 hint: None,
             },
+            preset: None,
             cached: false,
         });
         if last.ok { Ok(()) } else { Err(self.broken(&last, &last.completed.status.to_string())) }

@@ -293,6 +293,7 @@ impl Question<'_> {
             detail: None,
             detail_is_answer: false,
             evidence: Evidence { attempts, hint: hint.map(str::to_owned) },
+            preset: None,
             cached: false,
         }
     }

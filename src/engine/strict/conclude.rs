@@ -59,6 +59,7 @@ pub(super) fn outcome(mut run: Run<'_>, found: &Found, error: Option<Error>) -> 
         command_line: request.command_line.clone(),
         ok: error.is_none(),
         install: Install { dirs: request.install_dirs.clone() },
+        host: request.host.clone(),
         compiler: run.compiler.as_ref().map(|compiler| compiler.identity.clone()),
         nvcc: found
             .cuda
@@ -76,6 +77,7 @@ pub(super) fn outcome(mut run: Run<'_>, found: &Found, error: Option<Error>) -> 
         checks: run.checks,
         messages: run.messages,
         differences,
+        environment: Vec::new(),
     };
     Outcome { report, error }
 }
