@@ -206,3 +206,27 @@ fn prune(dir: &Utf8Path) {
         let _ = fs::remove_file_if_there(&path);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fs::Scratch;
+
+    #[test]
+    fn the_oldest_entries_go() {
+        let scratch = Scratch::new(None).unwrap();
+        for index in 0..=MOST_ENTRIES {
+            fs::replace(&scratch.path().join(format!("{index:03}.json")), b"{}", 0o600).unwrap();
+            if index + 1 == MOST_ENTRIES {
+                prune(scratch.path());
+                assert_eq!(fs::names(scratch.path()).len(), MOST_ENTRIES, "as many as may be");
+                // What is older than a tick is told from what is new.
+                std::thread::sleep(TICK * 2);
+            }
+        }
+        prune(scratch.path());
+        let names = fs::names(scratch.path());
+        assert_eq!(names.len(), MOST_ENTRIES * 3 / 4);
+        assert!(names.contains(&format!("{MOST_ENTRIES:03}.json")), "the newest stays");
+    }
+}

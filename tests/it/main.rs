@@ -26,6 +26,8 @@ mod parity;
 mod paths;
 /// Strict detection on real toolkits.
 mod real_toolkits;
+/// The recorded cases, asked in batches and one by one.
+mod recorded_ways;
 /// Signals, two runs at once, compilers that misbehave, full disks.
 mod robustness;
 /// Whole runs that work.

@@ -30,14 +30,17 @@ use ucx_configure::{
     ui::Silent,
 };
 
-use crate::trees::{Trees, are_asked_for, on_real_toolkits, stand_in, waived};
+use crate::{
+    recorded_ways,
+    trees::{Trees, are_asked_for, on_real_toolkits, stand_in, waived},
+};
 
 /// One recorded run.
 #[derive(Debug, Deserialize)]
-struct Case {
-    id: String,
-    args: Vec<String>,
-    env: BTreeMap<String, String>,
+pub(crate) struct Case {
+    pub(crate) id: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
     rc: u8,
     cuda_checks: Vec<String>,
     gdr_checks: Vec<String>,
@@ -71,7 +74,7 @@ const NOT_RECORDED: [&str; 2] = ["HAVE_DECL_SYS_", "WITH_IODEMO_CUDA"];
 const OTHER_MODULE: &str = "cma";
 
 /// The recorded runs, with the directories of these trees.
-fn cases(trees: &Trees) -> Vec<Case> {
+pub(crate) fn cases(trees: &Trees) -> Vec<Case> {
     let recorded = include_str!("../../fixtures/oracle/cases.jsonl");
     let path = search_path();
     let places = [
@@ -281,13 +284,16 @@ fn count_not_here() -> usize {
 
 #[test]
 fn recorded_cases_on_real_toolkits() {
-    let waived = on_real_toolkits(&[("parity on real toolkits", |trees| {
-        let tally = tally(trees, not_here);
-        assert!(tally.different.is_empty(), "{}", tally.different.join("\n"));
-        assert_eq!(tally.waived.len(), count_not_here());
-        assert_eq!(tally.equal, CASES - count_not_here());
-    })]);
-    assert_eq!(waived, usize::from(!are_asked_for()));
+    let waived = on_real_toolkits(&[
+        ("parity on real toolkits", |trees| {
+            let tally = tally(trees, not_here);
+            assert!(tally.different.is_empty(), "{}", tally.different.join("\n"));
+            assert_eq!(tally.waived.len(), count_not_here());
+            assert_eq!(tally.equal, CASES - count_not_here());
+        }),
+        ("recorded cases in batches and one by one, on real toolkits", recorded_ways::are_one),
+    ]);
+    assert_eq!(waived, if are_asked_for() { 0 } else { 2 });
 }
 
 #[test]
@@ -299,6 +305,7 @@ fn recorded_cases_on_stub_toolkits() {
     assert!(tally.different.is_empty(), "{}", tally.different.join("\n"));
     assert_eq!(tally.waived.len(), count_not_here() + REAL_ALONE.len(), "{:?}", tally.waived);
     assert_eq!(tally.equal, CASES - tally.waived.len());
+    recorded_ways::are_one(&trees);
 }
 
 /// The cases that need a real toolkit: no stub stands in for 11.8, and stubs
