@@ -6,6 +6,7 @@
 //! directory exists, nothing more.
 
 mod directories;
+mod parts;
 mod remarks;
 mod resolve;
 #[cfg(test)]
@@ -157,6 +158,24 @@ pub enum ProbeMode {
     Single,
 }
 
+/// Parts of CUDA that lie elsewhere than in one directory, as they were named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CudaParts {
+    /// `--with-cuda-include`, in order.
+    pub include_dirs: Vec<Utf8PathBuf>,
+    /// `--with-cuda-libdir`, in order.
+    pub library_dirs: Vec<Utf8PathBuf>,
+    /// `--with-nvml`.
+    pub nvml: Option<Utf8PathBuf>,
+}
+
+impl CudaParts {
+    /// Whether nothing was named.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Everything that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
@@ -166,6 +185,10 @@ pub struct Request {
     pub command_line: Vec<String>,
     /// CUDA.
     pub cuda: Sourced<Want<CudaVersion>>,
+    /// `--with-cuda-include` and its like.
+    pub cuda_parts: CudaParts,
+    /// `--max-driver`: the newest driver branch that may be needed.
+    pub max_driver: Option<u32>,
     /// gdrcopy.
     pub gdrcopy: Sourced<Want<GdrVersion>>,
     /// `--with-gdrcopy-libdir`.
@@ -225,6 +248,8 @@ impl Request {
             mode: Mode::Strict,
             command_line: Vec::new(),
             cuda: Sourced::default_value(Want::Guess),
+            cuda_parts: CudaParts::default(),
+            max_driver: None,
             gdrcopy: Sourced::default_value(Want::Guess),
             gdrcopy_libdir: None,
             iodemo_cuda: false,

@@ -80,6 +80,18 @@ pub struct Options {
     /// CUDA: a toolkit's directory, `yes`, `no`, `guess`, `stub:VERSION` (embedded) or `wheel:VERSION` (NVIDIA's, from PyPI) [default: guess]
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = COMPONENTS)]
     pub with_cuda: Option<OsString>,
+    /// Where CUDA's headers are, searched before those of `--with-cuda`; may be repeated
+    #[arg(long, value_name = "DIR", require_equals = true, help_heading = COMPONENTS)]
+    pub with_cuda_include: Vec<OsString>,
+    /// Where CUDA's libraries are, searched before those of `--with-cuda`; may be repeated
+    #[arg(long, value_name = "DIR", require_equals = true, help_heading = COMPONENTS)]
+    pub with_cuda_libdir: Vec<OsString>,
+    /// Where NVML is, if not in CUDA's directory: the one above its `include` and `lib`
+    #[arg(long, value_name = "DIR", require_equals = true, help_heading = COMPONENTS)]
+    pub with_nvml: Option<OsString>,
+    /// The CUDA compiler, or the directory that has it in `bin`; the same as `NVCC=PATH`
+    #[arg(long, value_name = "PATH", require_equals = true, help_heading = COMPONENTS)]
+    pub with_nvcc: Option<OsString>,
     /// gdrcopy: its directory, `yes`, `no`, `guess` or `stub:VERSION` [default: guess]
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "yes", help_heading = COMPONENTS)]
     pub with_gdrcopy: Option<OsString>,
@@ -96,6 +108,9 @@ pub struct Options {
     /// The build directory: outputs, log and modules go there [default: the current directory]
     #[arg(short = 'B', long, value_name = "DIR", help_heading = RUN)]
     pub build_dir: Option<OsString>,
+    /// Fail if UCX as it is configured needs a newer driver than this, such as 470
+    #[arg(long, value_name = "BRANCH", require_equals = true, help_heading = RUN)]
+    pub max_driver: Option<OsString>,
     /// Detect and write the outputs, but do not build hook-runtime
     #[arg(long, help_heading = RUN)]
     pub no_build: bool,

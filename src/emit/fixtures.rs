@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use camino::Utf8PathBuf;
 
 use crate::model::{
-    Answers, Attempt, Check, Component, Conditional, CudaVersion, Define, DefineValue, Evidence,
-    FEATURES, Family, FeatureAnswer, Finding, GdrCopyTree, GdrVersion, Install, Mode, Module,
-    Outcome, Report, SCHEMA_VERSION, SubstValue, Substitution, Tool, ToolIdentity, Toolkit,
-    ToolkitKind, Verdict, Versions,
+    Answers, Attempt, Check, Component, Conditional, CudaVersion, Define, DefineValue, DriverFloor,
+    Evidence, FEATURES, Family, FeatureAnswer, Finding, GdrCopyTree, GdrVersion, Install,
+    LibraryClass, LibraryFile, Mode, Module, Outcome, Report, SCHEMA_VERSION, SubstValue,
+    Substitution, Tool, ToolIdentity, Toolkit, ToolkitKind, Verdict, Versions,
 };
 
 /// A macro.
@@ -132,6 +132,7 @@ fn finding(component: Component) -> Finding {
 fn toolkit() -> Toolkit {
     Toolkit {
         root: Some(Utf8PathBuf::from("/opt/cuda")),
+        real_root: None,
         kind: ToolkitKind::Installed,
         found_by: "--with-cuda".to_owned(),
         include_dirs: vec![Utf8PathBuf::from("/opt/cuda/include")],
@@ -145,6 +146,31 @@ fn toolkit() -> Toolkit {
             nvcc: Some(CudaVersion::new(12, 8)),
         },
     }
+}
+
+/// A stub that was linked with, and a runtime.
+fn libraries() -> Vec<LibraryFile> {
+    let file = |name: &str, path: &str, class| LibraryFile {
+        name: name.to_owned(),
+        path: path.into(),
+        real_path: None,
+        class,
+        linked: true,
+        versioned_only: false,
+        machine: Some("x86_64".to_owned()),
+        soname: Some(format!("lib{name}.so.1")),
+        symbols: Some(3),
+        glibc: None,
+    };
+    let mut runtime = file("cudart", "/opt/cuda/lib64/libcudart.so", LibraryClass::Runtime);
+    runtime.real_path = Some("/opt/cuda/lib64/libcudart.so.12.8.90".into());
+    runtime.soname = Some("libcudart.so.12".to_owned());
+    runtime.glibc = Some("2.17".to_owned());
+    vec![
+        file("cuda", "/opt/cuda/lib64/stubs/libcuda.so", LibraryClass::Stub),
+        runtime,
+        file("nvidia-ml", "/opt/cuda/lib64/stubs/libnvidia-ml.so", LibraryClass::Stub),
+    ]
 }
 
 fn identity(command: &[&str], kind: &str, version: &str) -> ToolIdentity {
@@ -186,6 +212,8 @@ pub(crate) fn report() -> Report {
             library_dirs: vec![Utf8PathBuf::from("/opt/gdrcopy/lib")],
             version: Some(GdrVersion::new(2, 5)),
         }),
+        libraries: libraries(),
+        driver_floor: Some(DriverFloor::of(|_| true)),
         components: Component::ALL.map(finding).into(),
         features: FEATURES
             .iter()

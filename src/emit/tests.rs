@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::{fixtures, json::SCHEMA, *};
 use crate::model::{
-    Component, Difference, FEATURES, Message, MessageKind, Module, Outcome, Report, Verdict,
+    Component, Difference, FEATURES, LibraryClass, Message, MessageKind, Module, Outcome, Report,
+    Verdict,
 };
 
 fn rendered(id: &str, report: &Report) -> String {
@@ -154,6 +155,8 @@ fn the_schema_lists_exactly_our_names() {
     assert_eq!(names("component"), json!(Component::ALL));
     assert_eq!(names("module"), json!(Module::ALL));
     assert_eq!(names("verdict"), json!(["yes", "no", "broken", "skipped"]));
+    let classes = &schema["$defs"]["libraryFile"]["properties"]["class"]["enum"];
+    assert_eq!(*classes, json!(LibraryClass::ALL));
 }
 
 #[test]

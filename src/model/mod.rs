@@ -6,16 +6,20 @@
 mod answers;
 mod check;
 mod component;
+mod driver;
 mod evidence;
 mod feature;
+mod library;
 mod report;
 mod version;
 
 pub use answers::{Answers, Conditional, Define, DefineValue, SubstValue, Substitution};
 pub use check::{Check, Family, Verdict};
 pub use component::{Component, Module};
+pub use driver::{DRIVER_FLOORS, DriverFloor, FloorReason, FloorRow};
 pub use evidence::{Attempt, Evidence, Outcome};
 pub use feature::{FEATURES, Feature, FeatureId, Side};
+pub use library::{LibraryClass, LibraryFile};
 pub use report::{
     Difference, FeatureAnswer, Finding, GdrCopyTree, Install, Message, MessageKind, Mode, Report,
     SCHEMA_VERSION, Supplied, Tool, ToolIdentity, Toolkit, ToolkitKind, Versions,

@@ -9,7 +9,8 @@ use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answers, Check, Component, CudaVersion, Evidence, FeatureId, GdrVersion, Module, Verdict,
+    Answers, Check, Component, CudaVersion, DriverFloor, Evidence, FeatureId, GdrVersion,
+    LibraryFile, Module, Verdict,
 };
 
 /// The version of the JSON form. It changes when a reader would have to.
@@ -79,6 +80,9 @@ pub struct Versions {
 pub struct Toolkit {
     /// Its root, where it has one; none when the compiler found it by itself.
     pub root: Option<Utf8PathBuf>,
+    /// Where the root's links lead, where that is another directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real_root: Option<Utf8PathBuf>,
     /// Installed, wheel or stub.
     pub kind: ToolkitKind,
     /// How it was found: `--with-cuda`, `environment variable CUDA_HOME`, ...
@@ -218,6 +222,12 @@ pub struct Report {
     pub toolkit: Option<Toolkit>,
     /// gdrcopy; none without.
     pub gdrcopy: Option<GdrCopyTree>,
+    /// The library files that were seen, in the order of the search.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub libraries: Vec<LibraryFile>,
+    /// The oldest driver for UCX as it is configured; none without CUDA.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_floor: Option<DriverFloor>,
     /// What became of each component, in [`Component::ALL`]'s order.
     pub components: Vec<Finding>,
     /// The features, in [`super::FEATURES`]' order.

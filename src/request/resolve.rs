@@ -13,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::{
     Bindings, Location, ProbeMode, Remark, Request, Source, Sourced, Variable, Want,
     directories::{self, Named},
-    remarks,
+    parts, remarks,
 };
 use crate::{
     cli::{Command, INSTALL_DIRS, OptionChecking, Typed},
@@ -136,7 +136,7 @@ fn refuse_unknown_options(typed: &Typed) -> Result<(), Error> {
 }
 
 /// An option with an empty value: nearly always a variable that is not set.
-fn empty(option: &str, host: &Host, without: Option<&str>) -> Error {
+pub(super) fn empty(option: &str, host: &Host, without: Option<&str>) -> Error {
     let mut error = Error::new(Code::EmptyValue, format!("`{option}=` has no value"))
         .means(format!("Most likely the variable in `{option}=$VARIABLE` is not set."));
     if option == "--with-cuda" {
@@ -159,25 +159,29 @@ fn empty(option: &str, host: &Host, without: Option<&str>) -> Error {
     }
 }
 
-struct Resolver<'a> {
-    typed: &'a Typed,
-    host: &'a Host,
-    mode: Mode,
+pub(super) struct Resolver<'a> {
+    pub(super) typed: &'a Typed,
+    pub(super) host: &'a Host,
+    pub(super) mode: Mode,
     state_dir: Option<Utf8PathBuf>,
-    remarks: Vec<Remark>,
+    pub(super) remarks: Vec<Remark>,
     links: Vec<Link>,
 }
 
 impl Resolver<'_> {
     fn request(mut self, build_dir: Utf8PathBuf) -> Result<Resolved, Error> {
         let options = &self.typed.options;
-        let cuda = self.want("with-cuda", options.with_cuda.as_deref(), true)?;
+        let mut cuda = self.want("with-cuda", options.with_cuda.as_deref(), true)?;
+        let cuda_parts = self.cuda_parts()?;
+        self.demand_parts(&mut cuda, &cuda_parts)?;
         let gdrcopy = self.want("with-gdrcopy", options.with_gdrcopy.as_deref(), false)?;
         let gdrcopy_libdir = self.libdir()?;
         let request = Request {
             mode: self.mode,
             command_line: lossy(&self.typed.arguments),
             cuda,
+            cuda_parts,
+            max_driver: parts::max_driver(options.max_driver.as_deref(), self.host)?,
             gdrcopy,
             gdrcopy_libdir,
             iodemo_cuda: self.switch(
@@ -204,7 +208,7 @@ impl Resolver<'_> {
         Ok(Resolved { request, links: self.links })
     }
 
-    fn source(&self, option: &str) -> Source {
+    pub(super) fn source(&self, option: &str) -> Source {
         match self.typed.occurrences.get(option).and_then(|given| given.typed.last()) {
             Some(typed) => Source::Argument(typed.to_string_lossy().into_owned()),
             None => Source::Default,
@@ -257,7 +261,7 @@ impl Resolver<'_> {
 
     /// A directory that has to be there. The original looks at nothing, so
     /// compat mode only refuses what outputs cannot carry.
-    fn directory(&mut self, option: &str, value: &OsStr) -> Result<Utf8PathBuf, Error> {
+    pub(super) fn directory(&mut self, option: &str, value: &OsStr) -> Result<Utf8PathBuf, Error> {
         match directories::named(option, value)? {
             Named::Plain(path) if self.mode == Mode::Compat => Ok(path),
             Named::Plain(path) => {
@@ -302,7 +306,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn variables(&self) -> Result<BTreeMap<Variable, Sourced<String>>, Error> {
+    fn variables(&mut self) -> Result<BTreeMap<Variable, Sourced<String>>, Error> {
         let mut all = BTreeMap::new();
         for variable in Variable::ALL {
             let name = variable.name();
@@ -319,6 +323,7 @@ impl Resolver<'_> {
             };
             all.insert(variable, Sourced { value: text.to_owned(), source });
         }
+        self.nvcc(&mut all)?;
         Ok(all)
     }
 

@@ -30,7 +30,9 @@ pub(super) fn run(typed: &Typed, options: &CheckOptions, mut host: Host) -> Resu
     // Nothing is written, so no answers are kept either.
     let request = Request { cache: false, ..request };
     let (mut report, error) = detect(&request, options, &host);
-    let error = error.or_else(|| requirement::hold(&requirements, &report).err());
+    let error = error
+        .or_else(|| requirement::hold(&requirements, &report).err())
+        .or_else(|| requirement::cap(&request, &report).err());
     remarks::record(&mut report, &request, error.as_ref());
     // An interrupted detection has no answer.
     match error {
@@ -94,6 +96,8 @@ fn answer_without_detection(
             nvcc: None,
             toolkit: None,
             gdrcopy: None,
+            libraries: Vec::new(),
+            driver_floor: None,
             components: Vec::new(),
             features: Vec::new(),
             cfg: BTreeMap::new(),

@@ -8,7 +8,7 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{last_run::LastRun, outputs, remarks};
+use super::{last_run::LastRun, outputs, remarks, requirement};
 use crate::{
     build,
     cli::Typed,
@@ -91,7 +91,9 @@ fn detect_and_build(
 ) -> (Option<Report>, Result<(), Error>) {
     remarks::tell(request, sink);
     let engine::Outcome { mut report, error } = engine::configure(request, host, sink);
-    let error = error.or_else(|| host.runner.interrupt.check().err());
+    let error = error
+        .or_else(|| host.runner.interrupt.check().err())
+        .or_else(|| requirement::cap(request, &report).err());
     remarks::record(&mut report, request, error.as_ref());
     let result = match error {
         Some(error) => Err(failed(error, &report, &request.build_dir, sink)),

@@ -1,4 +1,5 @@
-//! `--require LIST`: names and versions that have to hold.
+//! `--require LIST` and `--max-driver`: names, versions and limits that have to
+//! hold.
 
 use std::fmt;
 
@@ -7,6 +8,7 @@ use semver::{Version, VersionReq};
 use crate::{
     error::{Code, Error},
     model::{Component, FEATURES, FeatureId, Report, Verdict},
+    request::Request,
 };
 
 /// What a name in the list stands for.
@@ -155,6 +157,34 @@ pub(super) fn hold(requirements: &[Requirement], report: &Report) -> Result<(), 
         .fold(Error::new(Code::RequirementNotMet, what), |error, (requirement, why)| {
             error.means(format!("`{requirement}`: {why}"))
         }))
+}
+
+/// Holds a report against `--max-driver`.
+///
+/// # Errors
+///
+/// Something that is switched on needs a newer driver.
+pub(super) fn cap(request: &Request, report: &Report) -> Result<(), Error> {
+    let (Some(most), Some(floor)) = (request.max_driver, &report.driver_floor) else {
+        return Ok(());
+    };
+    let above: Vec<_> = floor.above(most).collect();
+    if above.is_empty() {
+        return Ok(());
+    }
+    let what =
+        format!("required and does not hold: `--max-driver={most}`: R{} is needed", floor.branch);
+    let error = above.iter().fold(Error::new(Code::RequirementNotMet, what), |error, reason| {
+        let name = reason.feature.map_or("always", |feature| feature.row().key);
+        error.means(format!("`{name}` needs R{}: {}.", reason.branch, reason.why))
+    });
+    let releases = above.iter().filter_map(|reason| reason.feature?.row().since);
+    Err(match releases.min() {
+        Some(since) => error.hint(format!(
+            "Configure on a toolkit before CUDA {since}, whose headers do not bring it, or raise the limit."
+        )),
+        None => error.hint(format!("UCX's CUDA modules need R{} at least.", floor.branch)),
+    })
 }
 
 /// Why a requirement does not hold, if so.

@@ -134,6 +134,7 @@ fn strict(report: &Report, build_dir: Option<&Utf8Path>, not_built: Option<&str>
     }
     table.row("io_demo with CUDA", if report.iodemo_cuda { "yes" } else { "no" });
     linking(&mut table, report);
+    floor(&mut table, report);
     for difference in &report.differences {
         table.row("unlike UCX v1.19.0", format!("{}: {}", difference.quirk, difference.text));
     }
@@ -248,6 +249,14 @@ fn linking(table: &mut Table, report: &Report) {
             table.row("stubs", format!("{dir}: to link with; at run time the driver's libraries"));
         }
     }
+}
+
+/// The oldest driver for UCX, and what needs it.
+fn floor(table: &mut Table, report: &Report) {
+    let Some(floor) = report.driver_floor.as_ref().filter(|_| report.has_cuda()) else { return };
+    let reasons: Vec<&str> = floor.deciding().map(|reason| reason.why.as_str()).collect();
+    let text = format!("R{} or newer for UCX itself: {}", floor.branch, reasons.join("; "));
+    table.row("driver floor", text);
 }
 
 #[cfg(test)]

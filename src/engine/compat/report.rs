@@ -10,8 +10,8 @@ use crate::{
     },
     error::Error,
     model::{
-        Answers, Component, Conditional, Define, DefineValue, Evidence, FEATURES, Feature,
-        FeatureAnswer, FeatureId, Finding, GdrCopyTree, Install, Mode, Module, Report,
+        Answers, Component, Conditional, Define, DefineValue, DriverFloor, Evidence, FEATURES,
+        Feature, FeatureAnswer, FeatureId, Finding, GdrCopyTree, Install, Mode, Module, Report,
         SCHEMA_VERSION, SubstValue, Substitution, Tool, Toolkit, Verdict, Versions,
     },
     request::Request,
@@ -51,6 +51,7 @@ pub(super) fn assemble(shell: &mut Shell<'_>, error: Option<Error>) -> Outcome {
         compiler: Some(shell.compiler.identity.clone()),
         toolkit: toolkit(shell),
         gdrcopy: gdrcopy(shell),
+        driver_floor: shell.cuda.happy.then(|| floor(&features)),
         components: components.collect(),
         features,
         cfg,
@@ -61,6 +62,11 @@ pub(super) fn assemble(shell: &mut Shell<'_>, error: Option<Error>) -> Outcome {
         ..empty(shell.request)
     };
     Outcome { report, error }
+}
+
+/// The oldest driver for what is on.
+fn floor(features: &[FeatureAnswer]) -> DriverFloor {
+    DriverFloor::of(|id| features.iter().any(|answer| answer.id == id && answer.verdict.is_yes()))
 }
 
 /// What is known before anything was asked.
@@ -80,6 +86,8 @@ fn empty(request: &Request) -> Report {
         nvcc: None,
         toolkit: None,
         gdrcopy: None,
+        libraries: Vec::new(),
+        driver_floor: None,
         components: Vec::new(),
         features: Vec::new(),
         cfg: std::collections::BTreeMap::new(),
@@ -224,6 +232,7 @@ fn toolkit(shell: &Shell<'_>) -> Option<Toolkit> {
         Toolkit {
             found_by: if root.is_some() { "--with-cuda" } else { "the compiler" }.to_owned(),
             root,
+            real_root: None,
             kind: shell.cuda.place.kind,
             include_dirs: directories(shell.get("CUDA_CPPFLAGS"), "-I"),
             library_dirs,

@@ -12,9 +12,9 @@ use crate::{
     engine::{Outcome, answers::Draft},
     error::Error,
     model::{
-        Component, CudaVersion, Evidence, FEATURES, Feature, FeatureAnswer, FeatureId, Finding,
-        GdrCopyTree, Install, Message, MessageKind, Mode, Module, Report, SCHEMA_VERSION, Tool,
-        Toolkit, ToolkitKind, Verdict, Versions,
+        Component, CudaVersion, DriverFloor, Evidence, FEATURES, Feature, FeatureAnswer, FeatureId,
+        Finding, GdrCopyTree, Install, Message, MessageKind, Mode, Module, Report, SCHEMA_VERSION,
+        Tool, Toolkit, ToolkitKind, Verdict, Versions,
     },
     probe::catalog::{PROBES, Probe},
     request::{Request, Variable, Want},
@@ -68,6 +68,8 @@ pub(super) fn outcome(mut run: Run<'_>, found: &Found, error: Option<Error>) -> 
             .and_then(|cuda| cuda.answer("cuda.nvcc").and_then(|answer| answer.nvcc.clone())),
         toolkit: found.cuda.as_ref().filter(|_| found.cuda_on()).map(|cuda| toolkit(cuda, found)),
         gdrcopy: found.gdrcopy.as_ref().filter(|_| found.gdrcopy_on()).map(|it| tree(it, found)),
+        libraries: Vec::new(),
+        driver_floor: found.cuda_on().then(|| floor(&features)),
         components: Component::ALL.iter().map(|&part| finding(part, request, found)).collect(),
         cfg: cfg(&features, found),
         features,
@@ -224,6 +226,11 @@ fn features(found: &Found, bistro: bool) -> Vec<FeatureAnswer> {
         .collect()
 }
 
+/// The oldest driver for UCX with these features.
+fn floor(features: &[FeatureAnswer]) -> DriverFloor {
+    DriverFloor::of(|id| features.iter().any(|answer| answer.id == id && answer.verdict.is_yes()))
+}
+
 /// The cfg flags: a feature counts where what it is part of is built.
 fn cfg(features: &[FeatureAnswer], found: &Found) -> BTreeMap<String, bool> {
     features
@@ -327,6 +334,7 @@ fn versions(cuda: &Installation, found: &Found) -> Versions {
 fn toolkit(cuda: &Installation, found: &Found) -> Toolkit {
     Toolkit {
         root: cuda.layout.root.clone(),
+        real_root: None,
         kind: cuda.kind,
         found_by: cuda.found_by.clone(),
         include_dirs: cuda.layout.include_dirs.clone(),
