@@ -8,18 +8,21 @@ mod on_mock;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use hook_runtime::cuda::driver::open::Driver;
 use hook_runtime::cuda::driver::types::{
-    AccessDescription, AllocationProperties, IpcHandle, Location,
+    AccessDescription, AllocationProperties, IpcHandle, Location, PoolProperties, handle,
 };
+use hook_runtime::sys::identity::Identity;
 use hook_runtime::transport::cuda_copy::Copier;
 use hook_runtime::transport::cuda_ipc::{Export, IpcError, Key, Mapping, cache, export};
 use hook_runtime::transport::settings::Settings;
-use on_mock::{assert_passed, command, is_child, on_mock};
+use on_mock::{PHYSICAL, POOLS, RESERVATIONS, alive, assert_passed, command, is_child, on_mock};
 
 const ROLE: &str = "HOOK_RUNTIME_TEST_OWNER";
+/// What the mock driver of the owner is to refuse.
+const OWNERS_FAULT: &str = "HOOK_RUNTIME_TEST_OWNERS_FAULT";
 const PIECE: usize = 2 << 20;
 
 fn driver() -> &'static Driver {
@@ -47,7 +50,34 @@ fn unhex(text: &str) -> Vec<u8> {
     digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-fn mapped(driver: &Driver, pieces: usize) -> u64 {
+/// Ways to hand memory over, by the last part of a name.
+fn handle_types(way: &str) -> u32 {
+    match way.rsplit_once('-') {
+        Some((_, "fabric")) => handle::FABRIC,
+        Some((_, "both")) => handle::POSIX_FD | handle::FABRIC,
+        _ => handle::POSIX_FD,
+    }
+}
+
+/// Out of one pool for each way.
+fn pooled(driver: &Driver, size: usize, handle_types: u32) -> u64 {
+    static POOLS: Mutex<Vec<(u32, usize)>> = Mutex::new(Vec::new());
+    let mut pools = POOLS.lock().unwrap();
+    let known = pools.iter().find(|pool| pool.0 == handle_types).map(|pool| pool.1);
+    let pool = known.unwrap_or_else(|| {
+        let (mut pool, properties) = (0, PoolProperties::new(0, handle_types));
+        // SAFETY: the arguments are places of ours.
+        unsafe { driver.calls.pool_create(&raw mut pool, &raw const properties) }.unwrap();
+        pools.push((handle_types, pool));
+        pool
+    });
+    let mut address = 0;
+    // SAFETY: the result is a place of ours, the pool is there.
+    unsafe { driver.calls.pool_alloc_async(&raw mut address, size, pool, 0) }.unwrap();
+    address
+}
+
+fn mapped(driver: &Driver, pieces: usize, handle_types: u32) -> u64 {
     let calls = &driver.calls;
     let mut address = 0;
     // SAFETY: the result is a place of ours.
@@ -55,7 +85,7 @@ fn mapped(driver: &Driver, pieces: usize) -> u64 {
     for piece in 0..pieces {
         let location = Location { kind: 1, id: 0 };
         let properties =
-            AllocationProperties { kind: 1, handle_types: 1, location, ..Default::default() };
+            AllocationProperties { kind: 1, handle_types, location, ..Default::default() };
         let (mut physical, at) = (0, address + (piece * PIECE) as u64);
         // SAFETY: the arguments are places of ours.
         unsafe { calls.create(&raw mut physical, PIECE, &raw const properties, 0) }.unwrap();
@@ -83,8 +113,10 @@ fn own() {
                 let (size, offset): (usize, usize) =
                     (words[3].parse().unwrap(), words[4].parse().unwrap());
                 let mut address = 0;
-                if words[2] == "mapped" {
-                    address = mapped(driver, size / PIECE);
+                if words[2].starts_with("mapped") {
+                    address = mapped(driver, size / PIECE, handle_types(words[2]));
+                } else if words[2].starts_with("pool") {
+                    address = pooled(driver, size, handle_types(words[2]));
                 } else {
                     // SAFETY: the result is a place of ours.
                     unsafe { driver.calls.alloc(&raw mut address, size) }.unwrap();
@@ -136,7 +168,7 @@ impl Owner {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(std::env::args().skip(1))
             .env(ROLE, "1")
-            .env_remove("MOCK_CUDA_FAIL")
+            .env("MOCK_CUDA_FAIL", std::env::var_os(OWNERS_FAULT).unwrap_or_default())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -237,6 +269,119 @@ fn mapped_memory_goes_by_descriptors_in_both_ways() {
 }
 
 #[test]
+fn memory_of_a_pool_goes_with_its_pool() {
+    two_processes("memory_of_a_pool_goes_with_its_pool", &[], || {
+        for way in ["try", "socket"] {
+            let settings = settings(&[("HOOK_RUNTIME_IPC_DESCRIPTORS", way)]);
+            read_and_write("pool", 100_000, &settings);
+        }
+    });
+}
+
+#[test]
+fn a_pool_is_imported_once_and_ends_with_the_last_mapping() {
+    two_processes("a_pool_is_imported_once_and_ends_with_the_last_mapping", &[], || {
+        let (driver, mut owner, settings) = (driver(), Owner::start(), Settings::default());
+        let before = alive();
+        let keys: Vec<_> = (0..3).map(|n| owner.make(&format!("{n} pool 5000 0 {n}")).0).collect();
+        let open = |key| cache().open(driver, key, &settings).unwrap();
+        let all: Vec<_> = keys.iter().map(open).collect();
+        for (n, mapping) in all.iter().enumerate() {
+            assert!(is_pattern(&bytes_of(driver, mapping), n));
+        }
+        assert_eq!(alive()[POOLS] - before[POOLS], 1, "one pool, and none of the probe's");
+        drop(all);
+        cache().clear();
+        assert_eq!(alive(), before, "nothing is left");
+    });
+}
+
+#[test]
+fn memory_that_was_made_for_the_fabric_needs_no_descriptor() {
+    let fabric = [("MOCK_CUDA_FABRIC", "1")];
+    two_processes("memory_that_was_made_for_the_fabric_needs_no_descriptor", &fabric, || {
+        let before = alive();
+        for way in ["mapped-fabric", "pool-fabric", "mapped-both", "pool-both"] {
+            read_and_write(way, 2 * PIECE, &Settings::default());
+        }
+        cache().clear();
+        let after = alive();
+        for kind in [POOLS, PHYSICAL, RESERVATIONS] {
+            assert_eq!(after[kind], before[kind], "{before:?} {after:?}");
+        }
+    });
+}
+
+#[test]
+fn the_fabric_leads_to_other_machines_and_descriptors_do_not() {
+    let fabric = [("MOCK_CUDA_FABRIC", "1")];
+    two_processes("the_fabric_leads_to_other_machines_and_descriptors_do_not", &fabric, || {
+        let (driver, mut owner) = (driver(), Owner::start());
+        let machine = Identity::own().machine;
+        let mut elsewhere = |way: &str| {
+            let mut bytes = owner.make(&format!("{way} {way} {PIECE} 0 5")).0.to_bytes();
+            for at in 0..bytes.len() - machine.len() {
+                if bytes[at..].starts_with(&machine) {
+                    bytes[at] ^= 1;
+                }
+            }
+            Key::from_bytes(&bytes).unwrap()
+        };
+        for way in ["mapped-both", "pool-fabric"] {
+            let key = elsewhere(way);
+            let mapping = cache().open(driver, &key, &Settings::default()).unwrap();
+            assert!(is_pattern(&bytes_of(driver, &mapping), 5), "{way}");
+            let no = settings(&[("UCX_CUDA_IPC_ENABLE_MNNVL", "n")]);
+            let refused = cache().open(driver, &key, &no).unwrap_err();
+            assert!(refused.to_string().contains("another machine"), "{refused}");
+        }
+        for way in ["mapped", "pool", "plain"] {
+            let refused = cache().open(driver, &elsewhere(way), &Settings::default()).unwrap_err();
+            assert!(matches!(refused, IpcError::Unreachable { .. }), "{way}: {refused}");
+        }
+    });
+}
+
+/// The first refusal of each side: of the fabric to the owner, of the descriptor to the other.
+#[test]
+fn where_one_way_is_refused_the_other_is_taken() {
+    let variables = [
+        ("MOCK_CUDA_FABRIC", "1"),
+        ("MOCK_CUDA_FAIL", "cuMemImportFromShareableHandle:800:1:1"),
+        (OWNERS_FAULT, "cuMemPoolExportToShareableHandle:800:1:1"),
+    ];
+    two_processes("where_one_way_is_refused_the_other_is_taken", &variables, || {
+        let (driver, mut owner, settings) = (driver(), Owner::start(), Settings::default());
+        let (key, _) = owner.make("a pool-both 4096 0 1");
+        assert!(!key.is_on_fabric(), "refused to the owner");
+        assert!(is_pattern(&bytes_of(driver, &cache().open(driver, &key, &settings).unwrap()), 1));
+        // The probe is imported first; the second descriptor is refused.
+        let (key, _) = owner.make(&format!("b mapped-both {PIECE} 0 2"));
+        assert!(key.is_on_fabric());
+        assert!(is_pattern(&bytes_of(driver, &cache().open(driver, &key, &settings).unwrap()), 2));
+    });
+}
+
+#[test]
+fn a_fabric_that_refuses_is_said() {
+    let variables = [
+        ("MOCK_CUDA_FABRIC", "1"),
+        (OWNERS_FAULT, "cuMemExportToShareableHandle:800:0,cuMemPoolExportToShareableHandle:800:0"),
+    ];
+    two_processes("a_fabric_that_refuses_is_said", &variables, || {
+        let mut owner = Owner::start();
+        for (way, function) in [
+            ("mapped-fabric", "cuMemExportToShareableHandle"),
+            ("pool-both", "cuMemPoolExportToShareableHandle"),
+        ] {
+            let said = owner.tell(&format!("make {way} {way} {PIECE} 0 1")).join(" ");
+            let expected = format!("error `{function}` returned error 800 (not permitted)");
+            assert_eq!(said, expected);
+        }
+    });
+}
+
+#[test]
 fn mappings_in_use_stay_and_the_oldest_others_go() {
     two_processes("mappings_in_use_stay_and_the_oldest_others_go", &[], || {
         let (driver, mut owner) = (driver(), Owner::start());
@@ -320,7 +465,7 @@ fn what_cannot_be_shared_is_said() {
 /// The first call fails, the same again works: nothing of the first has been left behind.
 fn once_more() {
     let (driver, mut owner, settings) = (driver(), Owner::start(), Settings::default());
-    for (way, size) in [("plain", PIECE), ("mapped", 2 * PIECE)] {
+    for (way, size) in [("plain", PIECE), ("mapped", 2 * PIECE), ("pool", PIECE)] {
         let (key, _) = owner.make(&format!("{way} {way} {size} 0 4"));
         let mapping = match cache().open(driver, &key, &settings) {
             Err(error) => {
@@ -345,6 +490,9 @@ fn a_driver_that_fails_is_reported_and_nothing_is_left_open() {
         "cuMemImportFromShareableHandle",
         "cuMemMap",
         "cuMemSetAccess",
+        "cuMemPoolImportFromShareableHandle",
+        "cuMemPoolSetAccess",
+        "cuMemPoolImportPointer",
         "cuDeviceGetUuid_v2",
     ] {
         // The first call, and a later one, of a piece behind others.

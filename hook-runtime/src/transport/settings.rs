@@ -64,7 +64,7 @@ settings! {
     ipc_bandwidth: Auto = "UCX_CUDA_IPC_BW", "auto", "estimated bandwidth";
     ipc_latency: parse::Seconds = "UCX_CUDA_IPC_LAT", "1.8us", "estimated latency";
     ipc_overhead: parse::Seconds = "UCX_CUDA_IPC_OVERHEAD", "4.0us", "estimated cost of a call";
-    ipc_mnnvl: Ternary = "UCX_CUDA_IPC_ENABLE_MNNVL", "try", "reach other machines over NVLink (accepted, without effect yet)";
+    ipc_mnnvl: Ternary = "UCX_CUDA_IPC_ENABLE_MNNVL", "try", "reach other machines by the fabric, where memory was made for it";
     ipc_max_regions: Limit = "UCX_CUDA_IPC_CACHE_MAX_REGIONS", "1024", "mappings kept (UCX: no limit)";
     ipc_max_size: Limit = "UCX_CUDA_IPC_CACHE_MAX_SIZE", "inf", "bytes of mappings kept";
     ipc_descriptors: parse::Fetching = "HOOK_RUNTIME_IPC_DESCRIPTORS", "try", "how file descriptors are had from another process: `pidfd`, `socket`, or `try` one after the other";

@@ -5,6 +5,8 @@
 
 use std::process::{Command, Output};
 
+use hook_runtime::sys::library::Library;
+
 #[path = "../support/mock.rs"]
 pub(crate) mod mock;
 
@@ -44,3 +46,21 @@ pub(crate) fn assert_passed(test: &str, output: &Output) {
     assert!(output.status.success(), "{test}: {}\n{text}", output.status);
     assert!(text.contains("1 passed"), "{test} did not run:\n{text}");
 }
+
+/// How many things of each kind the mock driver has given out and not taken back.
+pub(crate) fn alive() -> [i32; 8] {
+    let library = Library::open(c"libcuda.so.1").unwrap();
+    let address = library.symbol(c"mock_cuda_alive").unwrap();
+    // SAFETY: the mock's function has this type.
+    let count = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(i32) -> i32>(address) };
+    // SAFETY: it takes any number.
+    std::array::from_fn(|kind| unsafe { count(kind as i32) })
+}
+
+/// Places in [`alive`].
+pub(crate) const RANGES: usize = 0;
+pub(crate) const STREAMS: usize = 1;
+pub(crate) const EVENTS: usize = 2;
+pub(crate) const RESERVATIONS: usize = 4;
+pub(crate) const PHYSICAL: usize = 5;
+pub(crate) const POOLS: usize = 6;

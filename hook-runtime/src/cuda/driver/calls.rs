@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use super::failure::Failure;
 use super::types::{
-    AccessDescription, AllocationProperties, CopyAttributes, IpcHandle, PoolPointer,
+    AccessDescription, AllocationProperties, CopyAttributes, IpcHandle, PoolPointer, PoolProperties,
 };
 
 /// An address that the driver knows.
@@ -148,7 +148,7 @@ calls! {
     import_physical = c"cuMemImportFromShareableHandle" (physical: *mut Physical, handle: *mut c_void, kind: c_uint);
     alloc_async = c"cuMemAllocAsync" (address: *mut Address, size: usize, stream: Stream);
     free_async = c"cuMemFreeAsync" (address: Address, stream: Stream);
-    pool_create = c"cuMemPoolCreate" (pool: *mut Pool, properties: *const c_void);
+    pool_create = c"cuMemPoolCreate" (pool: *mut Pool, properties: *const PoolProperties);
     pool_destroy = c"cuMemPoolDestroy" (pool: Pool);
     pool_set_access = c"cuMemPoolSetAccess" (pool: Pool, access: *const AccessDescription, count: usize);
     pool_alloc_async = c"cuMemAllocFromPoolAsync" (address: *mut Address, size: usize, pool: Pool, stream: Stream);

@@ -65,6 +65,31 @@ pub struct AllocationProperties {
     pub flags: [u8; 8],
 }
 
+/// `CUmemPoolProps`. Releases differ in what the end of it means; zeros mean nothing special
+/// in all of them.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct PoolProperties {
+    /// 1: pinned.
+    pub kind: c_uint,
+    /// Bits of [`handle`].
+    pub handle_types: c_uint,
+    /// Where its memory lies.
+    pub location: Location,
+    /// For Windows.
+    pub windows: usize,
+    /// Largest size, usage, and room for more.
+    pub rest: [u64; 8],
+}
+
+impl PoolProperties {
+    /// A pool on `device` that can be handed on in the ways of `handle_types`.
+    pub fn new(device: c_int, handle_types: c_uint) -> Self {
+        let location = Location { kind: location::DEVICE, id: device };
+        Self { kind: 1, handle_types, location, windows: 0, rest: [0; 8] }
+    }
+}
+
 /// `CUmemAccessDesc`.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
@@ -124,6 +149,7 @@ pub mod attribute {
 
 const _: () = {
     assert!(size_of::<AllocationProperties>() == 32);
+    assert!(size_of::<PoolProperties>() == 88);
     assert!(size_of::<AccessDescription>() == 12);
     assert!(size_of::<CopyAttributes>() == 24);
 };

@@ -12,7 +12,7 @@ use super::key::{Key, Probe};
 use crate::cuda::driver::calls::Context;
 use crate::cuda::driver::open::Driver;
 use crate::sys::identity::Identity;
-use crate::transport::settings::Settings;
+use crate::transport::settings::{Settings, Ternary};
 
 /// Memory of another process, as device memory of this one.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Drop for Mapping {
         let closed = self
             .driver
             .enter(self.context)
-            .and_then(|_entered| import::close(self.driver, self.opened));
+            .and_then(|_entered| import::close(self.driver, &self.opened));
         match closed {
             Err(failure) if !failure.is_gone() => {
                 crate::log::warn!("memory of another process stays open: {failure}");
@@ -119,7 +119,8 @@ impl Cache {
         if key.owner == own {
             return Err(IpcError::OwnMemory);
         }
-        if !own.is_neighbour(&key.owner) {
+        let far = !own.is_neighbour(&key.owner);
+        if far && !(key.is_on_fabric() && settings.ipc_mnnvl != Ternary::No) {
             let why = "it runs on another machine, or in another PID namespace";
             return Err(IpcError::Unreachable { process, why });
         }
@@ -252,7 +253,9 @@ fn open_one(
 ) -> Result<Mapping, IpcError> {
     let context = driver.primary(device)?;
     let _entered = driver.enter(context)?;
-    let opened = import::open(driver, key, device, settings.ipc_descriptors)?;
+    let near = Identity::own().is_neighbour(&key.owner);
+    let descriptors = near.then_some(settings.ipc_descriptors);
+    let opened = import::open(import::Place { driver, device, descriptors }, key)?;
     let (base, length) = (key.base, key.length);
     Ok(Mapping { driver, context, opened, base, length })
 }

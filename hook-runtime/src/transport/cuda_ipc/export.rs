@@ -1,17 +1,18 @@
 //! The owner's side: a key for an allocation.
 
+mod probe;
+
+use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::IpcError;
-use super::key::{How, Key, Piece, Probe};
-use crate::cuda::driver::calls::Context;
+use super::key::{Handed, How, Key, Piece};
+use crate::cuda::driver::calls::{Context, Pool};
 use crate::cuda::driver::failure::Failure;
 use crate::cuda::driver::open::Driver;
-use crate::cuda::driver::types::{
-    AccessDescription, AllocationProperties, IpcHandle, Location, attribute, handle, location,
-};
+use crate::cuda::driver::types::{FabricHandle, IpcHandle, PoolPointer, attribute, handle};
 use crate::memtype::{Flags, Kind, Memory, types};
 use crate::sys::descriptors;
 use crate::sys::identity::Identity;
@@ -23,39 +24,74 @@ pub struct Export {
     pub key: Key,
     /// Where the address that was asked for lies in the allocation.
     pub offset: usize,
-    /// Closed and withdrawn with this.
-    descriptors: Vec<Offered>,
+    /// Closed and withdrawn with the last key that needs them.
+    offers: Vec<Arc<Offered>>,
 }
 
+/// Physical memory, or a pool, that others can have.
 #[derive(Debug)]
 struct Offered {
-    number: u64,
-    descriptor: OwnedFd,
+    handed: Handed,
+    descriptor: Option<OwnedFd>,
 }
 
 impl Drop for Offered {
     fn drop(&mut self) {
-        descriptors::withdraw(self.number);
+        if self.descriptor.is_some() {
+            descriptors::withdraw(self.handed.number);
+        }
     }
 }
 
 impl Offered {
-    /// Takes the descriptor over. That it can be had by number may be enough, so that a
-    /// socket that does not come up is no failure.
-    fn new(descriptor: OwnedFd) -> Self {
+    /// Exports something in each of the ways in `types` that works; an error if none does.
+    fn new(
+        types: c_uint,
+        mut export: impl FnMut(*mut c_void, c_uint) -> Result<(), Failure>,
+    ) -> Result<Self, Failure> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        if let Err(error) = descriptors::offer(number, &descriptor) {
+        let nothing = Failure { function: "cuMemExportToShareableHandle", code: Failure::MISSING };
+        let (mut descriptor, mut fabric, mut refused) = (None, None, nothing);
+        if types & handle::POSIX_FD != 0 {
+            let mut raw: RawFd = -1;
+            match export((&raw mut raw).cast(), handle::POSIX_FD) {
+                // SAFETY: the driver has made it for its caller, who owns it.
+                Ok(()) => descriptor = Some(unsafe { OwnedFd::from_raw_fd(raw) }),
+                Err(failure) => refused = failure,
+            }
+        }
+        if types & handle::FABRIC != 0 {
+            let mut bytes = FabricHandle([0; 64]);
+            match export((&raw mut bytes).cast(), handle::FABRIC) {
+                Ok(()) => fabric = Some(bytes),
+                Err(failure) => {
+                    crate::log::debug!("memory is not shared over the fabric: {failure}");
+                    refused = failure;
+                }
+            }
+        }
+        if descriptor.is_none() && fabric.is_none() {
+            return Err(refused);
+        }
+        // That it can be had by number may be enough, so that a socket that does not come up
+        // is no failure.
+        if let Some(Err(error)) = descriptor.as_ref().map(|fd| descriptors::offer(number, fd)) {
             crate::log::warn!(
                 "memory can only be shared with processes that may trace this one: no socket ({error})"
             );
         }
-        Self { number, descriptor }
+        let handed =
+            Handed { number, descriptor: descriptor.as_ref().map(AsRawFd::as_raw_fd), fabric };
+        Ok(Self { handed, descriptor })
     }
 }
 
 /// Makes `length` bytes at `address` known to other processes, with the allocation that
 /// they lie in.
+///
+/// Memory of a pool has to be closed by the others before its owner frees it: that is what
+/// the driver asks for.
 pub fn export(driver: &'static Driver, address: usize, length: usize) -> Result<Export, IpcError> {
     let not_shareable = |why| IpcError::NotShareable { address, why };
     let memory = types().identify(driver, address, length);
@@ -63,47 +99,65 @@ pub fn export(driver: &'static Driver, address: usize, length: usize) -> Result<
     if memory.kind != Kind::Device {
         return Err(not_shareable("it is not device memory"));
     }
-    let device = memory.device.map(i32::from).ok_or(not_shareable("its device is unknown"))?;
-    let (how, descriptors, memory) = if memory.flags.has(Flags::MAPPED) {
-        if !memory.flags.has(Flags::POSIX_FD) {
-            return Err(not_shareable("it was not made to be handed on as a file descriptor"));
+    let device = memory.device.map(c_int::from).ok_or(not_shareable("its device is unknown"))?;
+    let types = handle_types(memory.flags);
+    let (how, offers) = if memory.flags.has(Flags::MAPPED) {
+        if types == 0 {
+            return Err(not_shareable("it was not made to be handed on to other processes"));
         }
-        let (pieces, descriptors) = pieces(driver, &memory)?;
-        (How::Pieces(pieces), descriptors, memory)
+        pieces(driver, &memory, types)?
     } else if memory.flags.has(Flags::SEVERAL) {
         return Err(not_shareable("it spans several allocations"));
     } else if memory.flags.has(Flags::LEGACY_IPC) {
-        let handle = legacy(driver, memory.base, device)?;
-        (How::Legacy(handle), Vec::new(), memory)
+        (How::Legacy(legacy(driver, memory.base, device)?), Vec::new())
+    } else if memory.flags.has(Flags::POOL) && types != 0 {
+        of_pool(driver, memory.base, types)?
     } else {
         return Err(not_shareable("it comes from a pool that was not made to be shared"));
     };
-    let probe = probe(driver, device, &how)?;
+    let probe = probe::probe(driver, device, &how)?;
     let key = Key {
         owner: Identity::own(),
         device: driver.uuid(device)?,
-        buffer: buffer_id(driver, memory.base)?,
+        buffer: buffer_id(driver, memory.base, &how),
         base: memory.base as u64,
         length: memory.length as u64,
         how,
         probe: Some(Box::new(probe)),
     };
-    Ok(Export { key, offset: address - memory.base, descriptors })
+    Ok(Export { key, offset: address - memory.base, offers })
 }
 
 impl Export {
     /// How many descriptors are kept open.
     pub fn descriptors(&self) -> usize {
-        self.descriptors.len()
+        self.offers.iter().filter(|offered| offered.descriptor.is_some()).count()
     }
 }
 
-fn buffer_id(driver: &Driver, address: usize) -> Result<u64, Failure> {
+fn handle_types(flags: Flags) -> c_uint {
+    let bit = |flag, bit| if flags.has(flag) { bit } else { 0 };
+    bit(Flags::POSIX_FD, handle::POSIX_FD) | bit(Flags::FABRIC, handle::FABRIC)
+}
+
+/// A number that no other allocation of this process has had. Where the driver gives none,
+/// as it may for memory that it did not allocate in one piece, each export has its own.
+fn buffer_id(driver: &Driver, address: usize, how: &How) -> u64 {
     let mut id = 0_u64;
     let place = (&raw mut id).cast();
     // SAFETY: the attribute is a number of 64 bits, and the place has room for it.
-    unsafe { driver.calls.pointer_attribute(place, attribute::BUFFER_ID, address as u64) }?;
-    Ok(id)
+    let said =
+        unsafe { driver.calls.pointer_attribute(place, attribute::BUFFER_ID, address as u64) };
+    if said.is_ok() && id != 0 {
+        return id;
+    }
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    /// Not among the driver's numbers, which count from 1.
+    const OWN: u64 = 1 << 63;
+    match how {
+        How::Pieces(pieces) => pieces.first().map_or(OWN, |piece| OWN | piece.handed.number),
+        _ => OWN | 1 << 62 | NEXT.fetch_add(1, Ordering::Relaxed),
+    }
 }
 
 /// The handle of the allocation that starts at `base`, asked for in its own context.
@@ -123,8 +177,10 @@ fn legacy(driver: &'static Driver, base: usize, device: i32) -> Result<IpcHandle
     Ok(handle)
 }
 
-/// A descriptor for each mapping that the memory is made of.
-fn pieces(driver: &Driver, memory: &Memory) -> Result<(Vec<Piece>, Vec<Offered>), IpcError> {
+type Shared = (How, Vec<Arc<Offered>>);
+
+/// Each mapping that the memory is made of, handed over by itself.
+fn pieces(driver: &Driver, memory: &Memory, types: c_uint) -> Result<Shared, IpcError> {
     let (mut all, mut open) = (Vec::new(), Vec::new());
     let mut at = memory.base as u64;
     while at < memory.end() as u64 {
@@ -138,109 +194,48 @@ fn pieces(driver: &Driver, memory: &Memory) -> Result<(Vec<Piece>, Vec<Offered>)
         let mut physical = 0;
         // SAFETY: the result is a place of ours; any address may be asked for.
         unsafe { driver.calls.retain_allocation(&raw mut physical, at) }?;
-        let mut descriptor: RawFd = -1;
-        let place = (&raw mut descriptor).cast();
-        // SAFETY: for this kind of handle the result is a descriptor.
-        let exported =
-            unsafe { driver.calls.export_physical(place, physical, handle::POSIX_FD, 0) };
+        let offered = Offered::new(types, |place, kind| {
+            // SAFETY: the place has room for a handle of this kind; the memory was retained.
+            unsafe { driver.calls.export_physical(place, physical, kind, 0) }
+        });
         // SAFETY: it gives back what was retained above, once.
         let released = unsafe { driver.calls.release(physical) };
-        exported.and(released)?;
-        // SAFETY: the driver has made it for its caller, who owns it.
-        let offered = Offered::new(unsafe { OwnedFd::from_raw_fd(descriptor) });
-        let (descriptor, offer) = (offered.descriptor.as_raw_fd(), offered.number);
-        all.push(Piece { length: length as u64, descriptor, offer });
-        open.push(offered);
+        let offered = offered.and_then(|offered| released.map(|()| offered))?;
+        all.push(Piece { length: length as u64, handed: offered.handed });
+        open.push(Arc::new(offered));
         at += length as u64;
     }
-    Ok((all, open))
+    Ok((How::Pieces(all), open))
 }
 
-/// Memory with known bytes, by which others find out whether a way leads here. It is made
-/// once for each device and way, and stays until the process ends.
-#[derive(Debug)]
-struct Kept {
-    device: i32,
-    pieces: bool,
-    probe: Probe,
-    _descriptors: Vec<Offered>,
+/// The pools that some key names. While one does, memory of the pool is allocated, so that
+/// the driver uses its handle for no other.
+static POOLS: Mutex<Vec<(Pool, Weak<Offered>)>> = Mutex::new(Vec::new());
+
+/// The pool of the allocation at `base`, and its place there.
+fn of_pool(driver: &Driver, base: usize, types: c_uint) -> Result<Shared, IpcError> {
+    let mut pool: Pool = 0;
+    let place = (&raw mut pool).cast();
+    // SAFETY: the attribute is a handle, and the place has room for one.
+    unsafe { driver.calls.pointer_attribute(place, attribute::POOL, base as u64) }?;
+    let offered = offered_pool(driver, pool, types)?;
+    let mut pointer = PoolPointer([0; 64]);
+    // SAFETY: the result is a place of ours; a wrong address is answered with an error.
+    unsafe { driver.calls.pool_export_pointer(&raw mut pointer, base as u64) }?;
+    Ok((How::Pool(offered.handed, pointer), vec![offered]))
 }
 
-static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
-
-fn probe(driver: &'static Driver, device: i32, how: &How) -> Result<Probe, IpcError> {
-    let pieces = matches!(how, How::Pieces(_));
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    let owner = Identity::own();
-    let fits = |kept: &&Kept| {
-        (kept.device, kept.pieces) == (device, pieces) && kept.probe.key.owner == owner
-    };
-    if let Some(kept) = kept.iter().find(fits) {
-        return Ok(kept.probe.clone());
+fn offered_pool(driver: &Driver, pool: Pool, types: c_uint) -> Result<Arc<Offered>, Failure> {
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    pools.retain(|known| known.1.strong_count() > 0);
+    let known = pools.iter().find(|known| known.0 == pool);
+    if let Some(offered) = known.and_then(|known| known.1.upgrade()) {
+        return Ok(offered);
     }
-    let made = make_probe(driver, device, pieces)?;
-    let probe = made.probe.clone();
-    kept.push(made);
-    Ok(probe)
-}
-
-fn make_probe(driver: &'static Driver, device: i32, mapped: bool) -> Result<Kept, IpcError> {
-    let _entered = driver.enter(driver.primary(device)?)?;
-    let memory = if mapped { map_some(driver, device)? } else { allocate_some(driver)? };
-    let owner = Identity::own();
-    let buffer = buffer_id(driver, memory.base)?;
-    let mut bytes = [0; 32];
-    let parts = [buffer, owner.start, u64::from(owner.process), memory.base as u64];
-    for (place, part) in bytes.chunks_exact_mut(8).zip(parts) {
-        // Any bytes do that nobody else has: mixed, so that they are not addresses.
-        place.copy_from_slice(&part.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
-    }
-    // SAFETY: the memory was made above and is longer than this.
-    unsafe { driver.calls.copy(memory.base as u64, bytes.as_ptr() as u64, bytes.len()) }?;
-    let (how, descriptors) = match mapped {
-        true => pieces(driver, &memory).map(|(pieces, open)| (How::Pieces(pieces), open))?,
-        false => (How::Legacy(legacy(driver, memory.base, device)?), Vec::new()),
-    };
-    let (base, length) = (memory.base as u64, memory.length as u64);
-    let device_id = driver.uuid(device)?;
-    let key = Key { owner, device: device_id, buffer, base, length, how, probe: None };
-    let probe = Probe { key, bytes };
-    Ok(Kept { device, pieces: mapped, probe, _descriptors: descriptors })
-}
-
-fn allocate_some(driver: &Driver) -> Result<Memory, Failure> {
-    const SIZE: usize = 512;
-    let mut address = 0;
-    // SAFETY: the result is a place of ours.
-    unsafe { driver.calls.alloc(&raw mut address, SIZE) }?;
-    Ok(Memory::seen(Kind::Device, address as usize, SIZE))
-}
-
-fn map_some(driver: &Driver, device: i32) -> Result<Memory, Failure> {
-    let location = Location { kind: location::DEVICE, id: device };
-    let properties = AllocationProperties {
-        kind: 1,
-        handle_types: handle::POSIX_FD,
-        location,
-        ..AllocationProperties::default()
-    };
-    let calls = &driver.calls;
-    let (mut size, mut physical, mut address) = (0, 0, 0);
-    // SAFETY: the arguments are places of ours.
-    unsafe { calls.granularity(&raw mut size, &raw const properties, 0) }?;
-    // SAFETY: as above.
-    unsafe { calls.create(&raw mut physical, size, &raw const properties, 0) }?;
-    // SAFETY: as above.
-    let reserved = unsafe { calls.reserve(&raw mut address, size, 0, 0, 0) };
-    let mapped = reserved.and_then(|()| {
-        // SAFETY: the addresses were reserved, the memory made, above.
-        unsafe { calls.map(address, size, 0, physical, 0) }
-    });
-    // SAFETY: a mapping keeps the memory; the handle is given back once.
-    let released = unsafe { calls.release(physical) };
-    mapped.and(released)?;
-    let access = AccessDescription::read_write(device);
-    // SAFETY: the range was mapped above.
-    unsafe { calls.set_access(address, size, &raw const access, 1) }?;
-    Ok(Memory::seen(Kind::Device, address as usize, size))
+    let offered = Arc::new(Offered::new(types, |place, kind| {
+        // SAFETY: the place has room for a handle of this kind; the pool has memory out.
+        unsafe { driver.calls.pool_export(place, pool, kind, 0) }
+    })?);
+    pools.push((pool, Arc::downgrade(&offered)));
+    Ok(offered)
 }

@@ -1,10 +1,10 @@
 //! What one process tells another about its memory.
 
 use super::IpcError;
-use crate::cuda::driver::types::IpcHandle;
+use crate::cuda::driver::types::{FabricHandle, IpcHandle, PoolPointer};
 use crate::sys::identity::Identity;
 
-/// Names an allocation of a process for others on the same machine.
+/// Names an allocation of a process for others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     /// Whose memory it is.
@@ -27,17 +27,28 @@ pub struct Key {
 pub(super) enum How {
     /// By a handle of the driver's.
     Legacy(IpcHandle),
-    /// By file descriptors, one for each piece.
+    /// Piece by piece, each handed over by itself.
     Pieces(Vec<Piece>),
+    /// By the pool that it comes from, and its place there.
+    Pool(Handed, PoolPointer),
 }
 
 /// A piece of mapped memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) length: u64,
-    /// The descriptor's number in its owner, and the number that it is offered under.
-    pub(super) descriptor: i32,
-    pub(super) offer: u64,
+    pub(super) handed: Handed,
+}
+
+/// Physical memory, or a pool, as it is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Handed {
+    /// Which one, among all that the owner has handed over; it is offered under this number.
+    pub(super) number: u64,
+    /// The descriptor's number in its owner.
+    pub(super) descriptor: Option<i32>,
+    /// What is needed to have it over the fabric.
+    pub(super) fabric: Option<FabricHandle>,
 }
 
 /// Memory of the owner's that holds known bytes.
@@ -47,9 +58,10 @@ pub(super) struct Probe {
     pub(super) bytes: [u8; 32],
 }
 
-const MAGIC: [u8; 8] = *b"hookipc1";
+const MAGIC: [u8; 8] = *b"hookipc2";
 const LEGACY: u8 = 1;
 const PIECES: u8 = 2;
+const POOL: u8 = 3;
 /// More than any application maps side by side; a limit for what is read from elsewhere.
 const MOST_PIECES: usize = 1 << 16;
 
@@ -62,6 +74,15 @@ impl Key {
     /// The range that it stands for, by the owner's addresses.
     pub fn range(&self) -> (u64, u64) {
         (self.base, self.length)
+    }
+
+    /// Whether it can be opened without descriptors, and so from anywhere on the fabric.
+    pub fn is_on_fabric(&self) -> bool {
+        match &self.how {
+            How::Legacy(_) => false,
+            How::Pieces(pieces) => pieces.iter().all(|piece| piece.handed.fabric.is_some()),
+            How::Pool(handed, _) => handed.fabric.is_some(),
+        }
     }
 
     /// The key as bytes.
@@ -91,9 +112,13 @@ impl Key {
                 bytes.extend((pieces.len() as u32).to_le_bytes());
                 for piece in pieces {
                     bytes.extend(piece.length.to_le_bytes());
-                    bytes.extend(piece.descriptor.to_le_bytes());
-                    bytes.extend(piece.offer.to_le_bytes());
+                    piece.handed.write(bytes);
                 }
+            }
+            How::Pool(handed, pointer) => {
+                bytes.push(POOL);
+                handed.write(bytes);
+                bytes.extend(pointer.0);
             }
         }
         bytes.push(u8::from(self.probe.is_some()));
@@ -131,6 +156,7 @@ impl Key {
                 }
                 How::Pieces((0..count).map(|_| reader.piece()).collect::<Result<_, _>>()?)
             }
+            [POOL] => How::Pool(reader.handed()?, PoolPointer(reader.take()?)),
             _ => return Err(IpcError::BadKey("it names no way")),
         };
         let probe = match (reader.take()?, may_have_probe) {
@@ -142,6 +168,15 @@ impl Key {
             _ => return Err(IpcError::BadKey("its end is wrong")),
         };
         Ok(Self { owner, device, buffer, base, length, how, probe })
+    }
+}
+
+impl Handed {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.number.to_le_bytes());
+        bytes.extend(self.descriptor.unwrap_or(-1).to_le_bytes());
+        bytes.push(u8::from(self.fabric.is_some()));
+        bytes.extend(self.fabric.iter().flat_map(|handle| handle.0));
     }
 }
 
@@ -160,9 +195,18 @@ impl Reader<'_> {
     }
 
     fn piece(&mut self) -> Result<Piece, IpcError> {
-        let length = self.number()?;
+        Ok(Piece { length: self.number()?, handed: self.handed()? })
+    }
+
+    fn handed(&mut self) -> Result<Handed, IpcError> {
+        let number = self.number()?;
         let descriptor = i32::from_le_bytes(self.take()?);
-        Ok(Piece { length, descriptor, offer: self.number()? })
+        let fabric = match self.take()? {
+            [0] => None,
+            [1] => Some(FabricHandle(self.take()?)),
+            _ => return Err(IpcError::BadKey("it says neither yes nor no to the fabric")),
+        };
+        Ok(Handed { number, descriptor: (descriptor >= 0).then_some(descriptor), fabric })
     }
 }
 
@@ -175,13 +219,23 @@ mod tests {
         Key { owner, device: [7; 16], buffer: 9, base: 1 << 40, length: 4096, how, probe: None }
     }
 
-    #[test]
-    fn a_key_survives_the_way_and_nonsense_is_refused() {
-        let piece = Piece { length: 2 << 20, descriptor: 12, offer: 99 };
-        let pieces = key(How::Pieces(vec![piece; 3]));
+    fn handed(descriptor: Option<i32>, fabric: bool) -> Handed {
+        Handed { number: 99, descriptor, fabric: fabric.then_some(FabricHandle([4; 64])) }
+    }
+
+    fn all() -> [Key; 4] {
+        let piece = Piece { length: 2 << 20, handed: handed(Some(12), false) };
+        let far = Piece { handed: handed(None, true), ..piece };
+        let pieces = key(How::Pieces(vec![piece, far, piece]));
         let probe = Some(Box::new(Probe { key: pieces.clone(), bytes: [3; 32] }));
         let legacy = Key { probe, ..key(How::Legacy(IpcHandle([5; 64]))) };
-        for key in [pieces, legacy] {
+        let pool = How::Pool(handed(Some(3), true), PoolPointer([6; 64]));
+        [pieces, key(How::Pieces(vec![far; 2])), legacy, key(pool)]
+    }
+
+    #[test]
+    fn a_key_survives_the_way_and_nonsense_is_refused() {
+        for key in all() {
             let bytes = key.to_bytes();
             assert_eq!(Key::from_bytes(&bytes).unwrap(), key);
             for end in 0..bytes.len() {
@@ -189,5 +243,10 @@ mod tests {
             }
             assert!(Key::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
         }
+    }
+
+    #[test]
+    fn only_what_needs_no_descriptor_is_on_the_fabric() {
+        assert_eq!(all().map(|key| key.is_on_fabric()), [false, true, false, true]);
     }
 }

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! A mapping is device memory like any other: [`cuda_copy`](super::cuda_copy) copies to and
-//! from it. Memory of `cudaMalloc` goes by the driver's handles, memory that was mapped
-//! through the virtual memory interface by file descriptors, piece by piece.
+//! from it. Memory of `cudaMalloc` goes by the driver's handles. Memory that was mapped through
+//! the virtual memory interface goes piece by piece, memory of a pool with its pool: by file
+//! descriptors, or over the fabric where it was made for that and descriptors do not do.
 
 mod cache;
 mod export;
