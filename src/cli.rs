@@ -21,7 +21,7 @@ pub use self::{
     foreign::{AUTOCONF_OPTIONS, AutoconfOption, UCX_OPTIONS},
     options::{
         CheckOptions, DemoOptions, EmitOptions, Format, Generated, INSTALL_DIRS, InstallDir,
-        InstallOptions, Options, ToolkitCommand, VerifyOptions,
+        InstallOptions, MatrixFormat, MatrixOptions, Options, ToolkitCommand, VerifyOptions,
     },
 };
 use crate::error::{Code, Error};
@@ -43,6 +43,8 @@ pub enum Command {
     Verify(VerifyOptions),
     /// `install`: libucm_cuda into a UCX.
     Install(InstallOptions),
+    /// `matrix`: detection on many toolkits.
+    Matrix(MatrixOptions),
     /// `loaded`: nothing but a list of what is loaded, for `verify`.
     Loaded,
     /// `generate`: the manual, completions, tables.
@@ -137,6 +139,9 @@ pub fn parse(arguments: &[OsString]) -> Result<Parsed, Error> {
         }
         Some(options::Subcommand::Install { install }) => {
             (Command::Install(install), &matches, cli.options)
+        }
+        Some(options::Subcommand::Matrix { matrix }) => {
+            (Command::Matrix(matrix), &matches, cli.options)
         }
         Some(options::Subcommand::Loaded) => (Command::Loaded, &matches, cli.options),
         Some(options::Subcommand::Generate { what }) => {

@@ -109,6 +109,8 @@ pub enum Code {
     NeedsCuda,
     /// A `--require` that does not hold.
     RequirementNotMet,
+    /// An entry of a matrix failed, or is not as it was recorded.
+    MatrixNotMet,
     /// No C compiler was found.
     NoCompiler,
     /// The C compiler cannot build an empty program.
@@ -197,6 +199,12 @@ pub const CODES: &[CodeRow] = &[
         "Something that needs CUDA was asked for without CUDA.",
     ),
     row(Code::RequirementNotMet, "E0205", Exit::NotMet, "A requirement does not hold."),
+    row(
+        Code::MatrixNotMet,
+        "E0206",
+        Exit::NotMet,
+        "An entry of a matrix failed, or is not as it was recorded.",
+    ),
     row(Code::NoCompiler, "E0301", Exit::CompilerBroken, "No C compiler was found."),
     row(
         Code::CompilerBroken,

@@ -21,6 +21,7 @@ use crate::{
 const TIME_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// What cargo is to do.
+#[derive(Clone)]
 pub(super) struct Order<'a> {
     /// The program.
     pub(super) cargo: &'a Utf8Path,
@@ -113,7 +114,7 @@ pub(super) fn run(order: &Order<'_>, host: &Host, sink: &mut dyn Sink) -> Result
 
 /// The command line. cargo runs where the user stands, so that a
 /// `.cargo/config.toml` there (a vendored source, a mirror) counts.
-fn invocation(order: &Order<'_>, host: &Host) -> Invocation {
+pub(super) fn invocation(order: &Order<'_>, host: &Host) -> Invocation {
     let mut invocation = Invocation::new(order.cargo.as_str())
         .args(["build", "--locked", "--profile", "module", "--message-format"])
         .arg("json-render-diagnostics")

@@ -60,6 +60,7 @@ pub fn demo(request: &Request, host: &Host, sink: &mut dyn Sink) -> Result<Demo,
         compiler: Some(&compiler.identity),
         toolkit: None,
         is_kept: false,
+        copied_to: None,
     };
     let made = make(&wish, request, host, sink)?;
     let built = install::install(&made, &room.join("modules"), sink)?;

@@ -25,6 +25,7 @@ use crate::{
     host::{Host, fs},
     model::{Module, Report, SCHEMA_VERSION, ToolIdentity, Toolkit},
     request::{Bindings, Request},
+    toolkit::place::Sum,
     ui::{Event, Sink},
 };
 
@@ -77,6 +78,7 @@ pub fn build_runtime(
             Bindings::Generate => report.toolkit.as_ref(),
         },
         is_kept: true,
+        copied_to: None,
     };
     let made = make(&wish, request, host, sink)?;
     let built = install::install(&made, &request.build_dir.join(MODULE_DIR), sink)?;
@@ -93,6 +95,57 @@ struct Wish<'a> {
     toolkit: Option<&'a Toolkit>,
     /// Whether it is kept what the build was made from.
     is_kept: bool,
+    /// Where the modules are put before the next build in the same place of
+    /// cargo's takes theirs away.
+    copied_to: Option<&'a Utf8Path>,
+}
+
+/// Modules that several build directories get.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shared(Vec<cargo::Made>);
+
+/// Builds a report's modules for several build directories with the same
+/// flags. The first gets them now; `request` says where cargo works, which
+/// other builds may do as well.
+///
+/// # Errors
+///
+/// As with [`build_runtime`].
+pub fn build_shared(
+    report: &Report,
+    request: &Request,
+    first: &Utf8Path,
+    host: &Host,
+    sink: &mut dyn Sink,
+) -> Result<Shared, Error> {
+    if report.modules.is_empty() {
+        return Ok(Shared::default());
+    }
+    let wish = Wish {
+        cfg: &report.cfg,
+        modules: &report.modules,
+        compiler: report.compiler.as_ref(),
+        toolkit: None,
+        is_kept: true,
+        copied_to: Some(&first.join(MODULE_DIR)),
+    };
+    make(&wish, request, host, sink).map(Shared)
+}
+
+/// Puts the modules that were built for several into one of their build
+/// directories, and removes those that it is not to have.
+///
+/// # Errors
+///
+/// A file cannot be written.
+pub fn install_shared(
+    shared: &Shared,
+    wanted: &[Module],
+    build_dir: &Utf8Path,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    remove_stale(wanted, build_dir, sink)?;
+    install::install(&shared.0, &build_dir.join(MODULE_DIR), sink).map(drop)
 }
 
 /// Builds modules and leaves them where cargo puts them.
@@ -107,13 +160,14 @@ fn make(
     let cargo = cargo::find(host)?;
     let source = source::find(&state, host)?;
     sink.event(&Event::Decided(&format!("hook-runtime is built from {source}")));
-    let flags = state.join("hook-runtime.json");
+    let mark = wish.copied_to.map_or_else(String::new, |_| format!("-{}", name_of(wish)));
+    let flags = state.join(format!("hook-runtime{mark}.json"));
     fs::write_if_changed(&flags, flags_text(wish.cfg).as_bytes(), 0o644)?;
     let bindings = match wish.toolkit {
         Some(toolkit) => Some(generate_bindings(toolkit, &source, &state)?),
         None => None,
     };
-    let kept = state.join("hook-runtime-build.json");
+    let kept = state.join(format!("hook-runtime-build{mark}.json"));
     let order = cargo::Order {
         cargo: &cargo,
         source: &source,
@@ -129,9 +183,46 @@ fn make(
         rebuild: request.rebuild,
     };
     sink.event(&Event::Busy("building hook-runtime with cargo"));
-    let made = cargo::run(&order, host, sink);
+    let made = match wish.copied_to {
+        None => cargo::run(&order, host, sink),
+        Some(dir) => copied(order, dir, host, sink),
+    };
     sink.event(&Event::Idle);
     made
+}
+
+/// What tells the builds apart that share one place.
+fn name_of(wish: &Wish<'_>) -> String {
+    let modules: Vec<&str> = wish.modules.iter().map(|module| module.package()).collect();
+    let sum = Sum::default().part(flags_text(wish.cfg).as_bytes());
+    sum.part(modules.join(" ").as_bytes()).hex()
+}
+
+/// Runs cargo and puts the modules where no other build takes them away,
+/// unless they are there from an earlier run.
+fn copied(
+    order: cargo::Order<'_>,
+    dir: &Utf8Path,
+    host: &Host,
+    sink: &mut dyn Sink,
+) -> Result<Vec<cargo::Made>, Error> {
+    let made_of = |module: Module, file: Utf8PathBuf| cargo::Made { module, file };
+    if let Some(files) = stamp::still_there(&order, host) {
+        let file = |module: Module| {
+            let name = format!("{}.so.0.0.0", module.library());
+            files.iter().find(|file| file.file_name() == Some(name.as_str())).cloned()
+        };
+        let made: Option<Vec<_>> =
+            order.modules.iter().map(|module| Some(made_of(*module, file(*module)?))).collect();
+        if let Some(made) = made {
+            return Ok(made);
+        }
+    }
+    let made = cargo::run(&cargo::Order { stamp: None, ..order.clone() }, host, sink)?;
+    let built = install::install(&made, dir, sink)?;
+    let made: Vec<_> = built.into_iter().map(|built| made_of(built.module, built.path)).collect();
+    stamp::remember(&order, host, made.iter().map(|made| made.file.clone()).collect());
+    Ok(made)
 }
 
 /// Removes the files of modules that are not in `wanted`. Returns what was

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use super::cargo::{Order, artifacts, cargo_home};
+use super::cargo::{Order, artifacts, cargo_home, invocation};
 use crate::{
     host::{
         Host, fs,
@@ -61,6 +61,28 @@ pub(super) fn run(invocation: Invocation, order: &Order<'_>, host: &Host) -> Com
         let _ = keep(file, sum, &done);
     }
     done
+}
+
+/// The files that the same build left, where it was remembered and they are
+/// unchanged.
+pub(super) fn still_there(order: &Order<'_>, host: &Host) -> Option<Vec<Utf8PathBuf>> {
+    let file = order.stamp.filter(|_| !order.rebuild)?;
+    let kept = read(file, &sum(&invocation(order, host), order, host))?;
+    Some(kept.made.into_keys().collect())
+}
+
+/// Remembers which files a build left. Without it the next run waits for
+/// cargo, which is all.
+pub(super) fn remember(order: &Order<'_>, host: &Host, files: Vec<Utf8PathBuf>) {
+    let stamped = |path: Utf8PathBuf| Some((fs::stamp(&path)?.text, path));
+    let made: Option<Vec<(String, Utf8PathBuf)>> = files.into_iter().map(stamped).collect();
+    if let (Some(file), Some(made)) = (order.stamp, made) {
+        let made = made.into_iter().map(|(text, path)| (path, text)).collect();
+        let sum = sum(&invocation(order, host), order, host);
+        let (stdout, stderr) = (String::new(), String::new());
+        let text = serde_json::to_vec(&Kept { sum, made, stdout, stderr });
+        let _ = text.map(|text| fs::replace(file, &text, 0o644));
+    }
 }
 
 /// The kept build, if it is one of the same and all is there that it made.

@@ -1,7 +1,7 @@
 //! clap's definition of our options, and the table of installation
 //! directories. The comments are the help text.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, num::NonZero};
 
 use clap::{Args, Parser, ValueEnum};
 
@@ -15,7 +15,7 @@ const INSTALLATION: &str = "Installation directories";
 #[command(
     name = "ucx-configure",
     about = "Finds CUDA, NVML, nvcc and gdrcopy as UCX v1.19.0's configure does, and builds hook-runtime to match",
-    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...\n       ucx-configure emit FORMAT[:NAME] [-B DIR] [-o DIR]\n       ucx-configure verify [DIR | --program FILE]\n       ucx-configure install --into-ucx DIR [-B DIR] [--undo]",
+    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...\n       ucx-configure emit FORMAT[:NAME] [-B DIR] [-o DIR]\n       ucx-configure verify [DIR | --program FILE]\n       ucx-configure install --into-ucx DIR [-B DIR] [--undo]\n       ucx-configure matrix --toolkit VERSION|DIR ... [--format FORMAT]",
     version,
     disable_help_subcommand = true,
     subcommand_negates_reqs = true
@@ -61,6 +61,11 @@ pub(super) enum Subcommand {
     Install {
         #[command(flatten)]
         install: InstallOptions,
+    },
+    /// Detect on many toolkits in one run, and say what each has
+    Matrix {
+        #[command(flatten)]
+        matrix: MatrixOptions,
     },
     /// List the files that are loaded into this process
     #[command(hide = true)]
@@ -258,6 +263,63 @@ pub struct InstallOptions {
     /// Accept a module that was configured on a stub toolkit
     #[arg(long)]
     pub allow_stub: bool,
+}
+
+/// How `matrix` answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum MatrixFormat {
+    /// A table, for people.
+    #[default]
+    Table,
+    /// Everything, as JSON.
+    Json,
+    /// A table in Markdown.
+    Markdown,
+    /// A job matrix for `fromJSON` in a workflow of GitHub.
+    Github,
+    /// Test results as JUnit writes them.
+    Junit,
+}
+
+/// The options of `matrix`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct MatrixOptions {
+    /// A toolkit: VERSION or `wheel:VERSION` (NVIDIA's wheels), `stub:VERSION` (embedded) or a directory; may be repeated
+    #[arg(long, value_name = "TOOLKIT")]
+    pub toolkit: Vec<OsString>,
+    /// A gdrcopy for each toolkit: `no`, VERSION or `stub:VERSION` (embedded), `guess` or a directory; may be repeated [default: no]
+    #[arg(long, value_name = "GDRCOPY")]
+    pub gdrcopy: Vec<OsString>,
+    /// Take toolkits, and single entries with arguments of their own, from a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<OsString>,
+    /// Fail an entry unless all of these hold, as with `check`
+    #[arg(long, value_name = "LIST")]
+    pub require: Vec<String>,
+    /// Hold the answers against a recorded file, and fail where one changed
+    #[arg(long, value_name = "FILE")]
+    pub expect: Option<OsString>,
+    /// Record the answers in that file instead
+    #[arg(long, requires = "expect")]
+    pub update: bool,
+    /// How to answer
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "table")]
+    pub format: MatrixFormat,
+    /// How many entries at once [default: one for each processor]
+    #[arg(short = 'j', long, value_name = "N")]
+    pub jobs: Option<NonZero<usize>>,
+    /// Build hook-runtime for each entry as well: a build directory of its own, below `-B DIR`
+    #[arg(long)]
+    pub build: bool,
+    /// Where `--build` builds [default: the current directory]
+    #[arg(short = 'B', long, value_name = "DIR", requires = "build")]
+    pub build_dir: Option<OsString>,
+    /// Keep cargo off the network
+    #[arg(long, requires = "build")]
+    pub offline: bool,
+    /// Print no progress
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// What `generate` prints.

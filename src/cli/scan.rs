@@ -12,7 +12,7 @@ use crate::error::{Code, Error};
 
 /// The commands.
 const COMMANDS: &[&str] =
-    &["check", "toolkit", "demo", "emit", "verify", "install", "generate", "loaded"];
+    &["check", "toolkit", "demo", "emit", "verify", "install", "matrix", "generate", "loaded"];
 
 /// What the arguments come to.
 #[derive(Debug)]

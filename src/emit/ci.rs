@@ -36,6 +36,10 @@ pub(super) const GITLAB: Emitter = Emitter {
 /// One job. `templates/github-matrix.schema.json` describes it.
 #[derive(Debug, Serialize)]
 struct Entry {
+    /// Who wrote it: nothing else in a line of JSON could say so.
+    generator: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     cuda: Option<String>,
     gdrcopy: Option<String>,
     nvcc: Option<String>,
@@ -49,7 +53,7 @@ struct Entry {
 
 #[derive(Serialize)]
 struct Matrix {
-    include: [Entry; 1],
+    include: Vec<Entry>,
 }
 
 /// What every schema test holds the matrix to.
@@ -63,6 +67,8 @@ fn entry(report: &Report) -> Entry {
     let compiler = report.compiler.as_ref();
     let yes = report.features.iter().filter(|feature| feature.verdict == Verdict::Yes);
     Entry {
+        generator: "ucx-configure",
+        name: None,
         cuda: cuda.map(|version| version.to_string()),
         gdrcopy: tree.and_then(|tree| tree.version).map(|version| version.to_string()),
         nvcc: report.nvcc.as_ref().map(|tool| tool.version.clone()),
@@ -78,7 +84,26 @@ fn entry(report: &Report) -> Entry {
 // No template: JSON is written by the library that writes JSON, on one line,
 // since a line is what a step's output takes.
 fn matrix(report: &Report) -> Result<String, Error> {
-    let text = serde_json::to_string(&Matrix { include: [entry(report)] }).map_err(|error| {
+    line(vec![entry(report)])
+}
+
+/// The matrix of several runs, by their names.
+///
+/// # Errors
+///
+/// It cannot be written as JSON.
+pub fn github_matrix<'a>(
+    named: impl Iterator<Item = (&'a str, &'a Report)>,
+) -> Result<String, Error> {
+    line(
+        named
+            .map(|(name, report)| Entry { name: Some(name.to_owned()), ..entry(report) })
+            .collect(),
+    )
+}
+
+fn line(include: Vec<Entry>) -> Result<String, Error> {
+    let text = serde_json::to_string(&Matrix { include }).map_err(|error| {
         Error::new(Code::Internal, "the matrix cannot be written as JSON").said(error.to_string())
     })?;
     Ok(text + "\n")

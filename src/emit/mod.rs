@@ -21,8 +21,10 @@ mod pkg_config;
 mod quote;
 mod rpm;
 mod shell;
-mod template;
+pub(crate) mod template;
 mod variables;
+
+pub use ci::github_matrix;
 
 use crate::{error::Error, model::Report};
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::error::{Code, Error};
 
 /// Fills the template `source`, called `name` in errors, with `context`.
-pub(super) fn render(name: &str, source: &str, context: impl Serialize) -> Result<String, Error> {
+pub(crate) fn render(name: &str, source: &str, context: impl Serialize) -> Result<String, Error> {
     let fill = || {
         let mut environment = Environment::new();
         environment.set_syntax(

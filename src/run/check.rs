@@ -82,33 +82,38 @@ fn answer_without_detection(
     error: Error,
 ) -> Result<(), Error> {
     if options.format == Format::Json {
-        let mode = if typed.options.compat.is_some() { Mode::Compat } else { Mode::Strict };
-        let command_line = typed.arguments.iter().map(|word| word.to_string_lossy().into_owned());
-        json(&Report {
-            schema_version: SCHEMA_VERSION,
-            tool: tool(),
-            mode,
-            command_line: command_line.collect(),
-            ok: false,
-            install: Install { dirs: BTreeMap::new() },
-            host: None,
-            compiler: None,
-            nvcc: None,
-            toolkit: None,
-            gdrcopy: None,
-            libraries: Vec::new(),
-            driver_floor: None,
-            components: Vec::new(),
-            features: Vec::new(),
-            cfg: BTreeMap::new(),
-            modules: Vec::new(),
-            iodemo_cuda: false,
-            answers: Answers::default(),
-            checks: Vec::new(),
-            messages: vec![remarks::of_error(&error)],
-            differences: Vec::new(),
-            environment: Vec::new(),
-        })?;
+        let words = typed.arguments.iter().map(|word| word.to_string_lossy().into_owned());
+        json(&blank(&words.collect::<Vec<_>>(), &error))?;
     }
     Err(error)
+}
+
+/// The report of a run that asked nothing: it holds the error and nothing else.
+pub(super) fn blank(arguments: &[String], error: &Error) -> Report {
+    let compat = arguments.iter().any(|argument| argument.starts_with("--compat"));
+    Report {
+        schema_version: SCHEMA_VERSION,
+        tool: tool(),
+        mode: if compat { Mode::Compat } else { Mode::Strict },
+        command_line: arguments.to_vec(),
+        ok: false,
+        install: Install { dirs: BTreeMap::new() },
+        host: None,
+        compiler: None,
+        nvcc: None,
+        toolkit: None,
+        gdrcopy: None,
+        libraries: Vec::new(),
+        driver_floor: None,
+        components: Vec::new(),
+        features: Vec::new(),
+        cfg: BTreeMap::new(),
+        modules: Vec::new(),
+        iodemo_cuda: false,
+        answers: Answers::default(),
+        checks: Vec::new(),
+        messages: vec![remarks::of_error(error)],
+        differences: Vec::new(),
+        environment: Vec::new(),
+    }
 }

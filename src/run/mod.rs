@@ -12,6 +12,7 @@ mod emit;
 mod generate;
 mod install;
 mod last_run;
+mod matrix;
 mod outputs;
 mod print;
 mod remarks;
@@ -72,6 +73,7 @@ fn command(typed: &Typed, host: Host) -> Result<(), Error> {
         Command::Emit(options) => emit::run(options, &host),
         Command::Verify(options) => verify::run(options, &host),
         Command::Install(options) => install::run(options, &host),
+        Command::Matrix(options) => matrix::run(options, host),
         Command::Loaded => verify::loaded(),
         Command::Generate(what) => generate::run(*what),
     }

@@ -73,10 +73,20 @@ pub const RELEASES: &[Release] = &[
         base("nvidia-nvml-dev-cu12", "12.0.140", 92_559, "479592b9041cf868a2824e75c08838d041cd4c39ab9a30ba8515755fb167be6a"),
         base("nvidia-cuda-nvcc-cu12", "12.0.140", 19_767_229, "958d54df87d0c0b7207e7fed403d6eeda0890a01cc44cfeaccf87c7f90e9b165"),
     ] },
+    Release { version: CudaVersion::new(12, 1), wheels: &[
+        base("nvidia-cuda-runtime-cu12", "12.1.105", 823_596, "6e258468ddf5796e25f1dc591a31029fa317d97a0a94ed93468fc86301d61e40"),
+        base("nvidia-nvml-dev-cu12", "12.1.105", 91_252, "a3147eabb95422b1a9e2ae20c2964026dbf958c507be8b2a7d9ac5babab8b60f"),
+        base("nvidia-cuda-nvcc-cu12", "12.1.105", 19_996_355, "a0712a05ffd57d9f017580ffcc808b207f7f4ef7a5ca8ac1312318b153739a18"),
+    ] },
     Release { version: CudaVersion::new(12, 2), wheels: &[
         base("nvidia-cuda-runtime-cu12", "12.2.140", 845_802, "acb9cb7e44594a3512533497ea790d9f0b0e399abcc888584c157d1ffa080e41"),
         base("nvidia-nvml-dev-cu12", "12.2.140", 97_715, "5ddaace17f8f38112e20209df738499bbfaac895f40c7f77456242375f6c4bbd"),
         base("nvidia-cuda-nvcc-cu12", "12.2.140", 21_319_729, "c6ff4ae7a636eb6cab7621191e19ac3779690686bbcf52c04d8b1ca2944e1e27"),
+    ] },
+    Release { version: CudaVersion::new(12, 3), wheels: &[
+        base("nvidia-cuda-runtime-cu12", "12.3.101", 867_700, "04604679ddca6acb96c76a7a9306282cddc16981f92e148e2dfe227078883cda"),
+        base("nvidia-nvml-dev-cu12", "12.3.101", 98_527, "deee41471bac482562eb492b3e3c8dd5392b165705b0466aa5d2d48f918dafbb"),
+        base("nvidia-cuda-nvcc-cu12", "12.3.107", 21_955_316, "a3344b94f5e89023fa17e0bbf8fb0dd26d5ef6f4091a5aab08f215e4999eac62"),
     ] },
     Release { version: CudaVersion::new(12, 4), wheels: &[
         base("nvidia-cuda-runtime-cu12", "12.4.127", 883_737, "64403288fa2136ee8e467cdc9c9427e0434110899d07c779f25b5c068934faa5"),

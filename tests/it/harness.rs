@@ -22,6 +22,26 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_ucx-configure");
 const QUICK: &[(&str, &str)] =
     &[("CARGO_PROFILE_MODULE_LTO", "off"), ("CARGO_PROFILE_MODULE_OPT_LEVEL", "0")];
 
+/// A cargo that makes each module of one line of C, which holds a sum over the
+/// flags, and notes that it was run.
+const FAKE_CARGO: &str = r#"echo run >>"$0.runs"
+packages=
+while [ $# -gt 0 ]; do
+    case $1 in
+    --target-dir) target=$2; shift ;;
+    -p) packages="$packages $2"; shift ;;
+    esac
+    shift
+done
+mkdir -p "$target"
+sum=$(cksum <"$HOOK_RUNTIME_REPORT" | cut -d' ' -f1)
+if grep -qs "$sum" "$0.fails"; then echo "error: made to fail" >&2; exit 101; fi
+for package in $packages; do
+    name=lib$(echo "$package" | tr - _)
+    echo "int flags_$sum;" | cc -x c -shared -fPIC "-Wl,-soname,$name.so.0" -o "$target/$name.so" -
+    printf '{"reason":"compiler-artifact","filenames":["%s"]}\n' "$target/$name.so"
+done"#;
+
 /// A world for one test.
 pub(crate) struct Sandbox {
     root: tempfile::TempDir,
@@ -77,6 +97,17 @@ impl Sandbox {
             self.env.insert((*name).into(), (*value).into());
         }
         self
+    }
+
+    /// Builds modules in no time, with a cargo that only seems to be one.
+    pub(crate) fn with_fake_cargo(self) -> Self {
+        self.tool("cargo", FAKE_CARGO);
+        self
+    }
+
+    /// How often that cargo was run.
+    pub(crate) fn cargo_runs(&self) -> usize {
+        fs::read_to_string(self.path("bin/cargo.runs")).unwrap_or_default().lines().count()
     }
 
     /// A path below the root.

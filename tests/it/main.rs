@@ -20,6 +20,8 @@ mod formats;
 mod harness;
 /// config.log of a real run, repeated.
 mod log;
+/// Many toolkits in one run.
+mod matrix;
 /// What UCX's own configure did, case by case.
 mod parity;
 /// Toolkits in directories with odd names.

@@ -20,21 +20,21 @@ use crate::{
 };
 
 /// What the headers of each release really bring, read in the headers; the
-/// first that has it among the ten.
+/// first that has it among the twelve.
 const BROUGHT: &[(FeatureId, (u32, u32))] = &[
     (FeatureId::Cuda11_2, (11, 7)),
     (FeatureId::Cudart11_2, (11, 7)),
     (FeatureId::Cuda11_7, (11, 7)),
     (FeatureId::Cuda12_0, (12, 0)),
     (FeatureId::Cuda12_2, (12, 2)),
-    (FeatureId::Cuda12_3, (12, 4)),
+    (FeatureId::Cuda12_3, (12, 3)),
     (FeatureId::Cuda12_4, (12, 4)),
     (FeatureId::Cuda12_5, (12, 5)),
     (FeatureId::Cuda12_8, (12, 8)),
     (FeatureId::Cuda13_0, (13, 0)),
     (FeatureId::CuMemRetainAllocationHandle, (11, 7)),
     (FeatureId::CuMemLocationTypeHost, (12, 2)),
-    (FeatureId::CudaFabric, (12, 4)),
+    (FeatureId::CudaFabric, (12, 3)),
     (FeatureId::NvmlFabricInfo, (12, 0)),
 ];
 

@@ -1,9 +1,9 @@
 //! Real toolkits, and what can be wrong with them.
 //!
 //! The trees are those that the recorded runs of the real configure were made
-//! on: ten toolkits assembled from NVIDIA's wheels, variations of two of them
-//! with one thing changed, and gdrcopy trees. They need the network once, 1.5
-//! GB and a minute or two, so they are made only when
+//! on, and two toolkits more: twelve assembled from NVIDIA's wheels, variations
+//! of two of them with one thing changed, and gdrcopy trees. They need the
+//! network once, 1.5 GB and a minute or two, so they are made only when
 //! `UCX_CONFIGURE_REAL_TOOLKITS=1` is set, and kept in
 //! `UCX_CONFIGURE_REAL_DIR` (`target/real-toolkits` by default).
 

@@ -20,7 +20,7 @@ const fn toolkit(version: &'static str, wheels: &'static [&'static str]) -> Tool
     Toolkit { version, wheels }
 }
 
-/// The ten.
+/// The twelve.
 pub(crate) const TOOLKITS: &[Toolkit] = &[
     toolkit(
         "11.7",
@@ -47,11 +47,27 @@ pub(crate) const TOOLKITS: &[Toolkit] = &[
         ],
     ),
     toolkit(
+        "12.1",
+        &[
+            "nvidia-cuda-runtime-cu12==12.1.105",
+            "nvidia-nvml-dev-cu12==12.1.105",
+            "nvidia-cuda-nvcc-cu12==12.1.105",
+        ],
+    ),
+    toolkit(
         "12.2",
         &[
             "nvidia-cuda-runtime-cu12==12.2.140",
             "nvidia-nvml-dev-cu12==12.2.140",
             "nvidia-cuda-nvcc-cu12==12.2.140",
+        ],
+    ),
+    toolkit(
+        "12.3",
+        &[
+            "nvidia-cuda-runtime-cu12==12.3.101",
+            "nvidia-nvml-dev-cu12==12.3.101",
+            "nvidia-cuda-nvcc-cu12==12.3.107",
         ],
     ),
     toolkit(
