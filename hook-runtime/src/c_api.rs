@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 pub(crate) mod handlers;
+pub mod transports;
 
 use crate::event::{self, Event, Subscription};
 use crate::sys::{environment, output};
@@ -156,16 +157,27 @@ pub fn unsubscribe(id: u64) -> c_int {
 /// `buffer` has room for `length` bytes; it may be null if `length` is 0.
 pub unsafe fn coverage(buffer: *mut c_char, length: usize) -> usize {
     let text = guarded(String::new(), || Coverage::now().to_string());
-    if !buffer.is_null() && length > 0 {
-        let kept = text.floor_char_boundary(length - 1);
-        // SAFETY: `kept` is less than the room that the caller vouches for.
-        unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), kept) };
-        // SAFETY: as above; one byte is left for the NUL.
-        let end = unsafe { buffer.add(kept) };
-        // SAFETY: as above.
-        unsafe { end.write(0) };
-    }
+    // SAFETY: by this function's contract.
+    unsafe { write_text(&text, buffer, length) };
     text.len()
+}
+
+/// Writes as much of `text` as there is room for, with a NUL at its end.
+///
+/// # Safety
+///
+/// `buffer` has room for `length` bytes; it may be null if `length` is 0.
+unsafe fn write_text(text: &str, buffer: *mut c_char, length: usize) {
+    if buffer.is_null() || length == 0 {
+        return;
+    }
+    let kept = text.floor_char_boundary(length - 1);
+    // SAFETY: `kept` is less than the room that the caller vouches for.
+    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), kept) };
+    // SAFETY: as above; one byte is left for the NUL.
+    let end = unsafe { buffer.add(kept) };
+    // SAFETY: as above.
+    unsafe { end.write(0) };
 }
 
 /// What libucm_cuda does when it is loaded: hooks are installed at once if a trace or a

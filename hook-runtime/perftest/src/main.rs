@@ -22,7 +22,7 @@ use hook_runtime::memtype::Kind;
 use hook_runtime::settings::Modes;
 use hook_runtime::transport::settings::Settings;
 
-use buffer::Session;
+use buffer::{Form, Session};
 use measure::{Maker, Test};
 use report::{Format, Point};
 
@@ -36,12 +36,28 @@ struct Arguments {
     /// Measure raw copies of the driver instead of the transport
     #[arg(long)]
     raw: bool,
+    /// Check bytes only: every two kinds of memory, and every form of memory of a second
+    /// process
+    #[arg(long)]
+    check: bool,
     /// The destination belongs to a second process (cuda_ipc)
     #[arg(long, conflicts_with = "raw")]
     remote: bool,
+    /// How the second process allocates
+    #[arg(long, value_enum, default_value_t = Form::Plain)]
+    memory: Form,
+    /// The destination, or the second process, is on this device
+    #[arg(long, value_name = "DEVICE")]
+    peer: Option<i32>,
     /// Be the second process
     #[arg(long, hide = true, value_name = "BYTES")]
     own: Option<usize>,
+    /// Open another process's memory by the key on standard input, and check its bytes
+    #[arg(long, hide = true, requires = "at")]
+    opens: bool,
+    /// Where they are in what the key stands for
+    #[arg(long, hide = true, value_name = "OFFSET:BYTES")]
+    at: Option<String>,
     /// What to measure
     #[arg(short, long, value_enum, default_value_t = Test::Rate)]
     test: Test,
@@ -113,22 +129,34 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     }
     let session = Session::new(driver, arguments.device).map_err(|error| error.to_string())?;
     if let Some(size) = arguments.own {
-        return pair::own(&session, size).map(|()| true);
+        return pair::own(&session, arguments.memory, size).map(|()| true);
+    }
+    if arguments.opens {
+        return pair::opens(&session, arguments.at.as_deref().unwrap_or_default());
+    }
+    if arguments.check {
+        return check::all(&session, arguments.peer);
     }
     if arguments.self_test {
         return selftest::run(&session, arguments.format, arguments.time);
     }
     let sizes = sizes(&arguments.size)?;
+    let peer = match arguments.peer {
+        Some(device) => Some(session.peer(device).map_err(|error| error.to_string())?.0),
+        None => None,
+    };
+    let both = (&session, peer.as_ref().unwrap_or(&session));
     let mut points = Vec::new();
     for size in sizes {
         let (from, to) = (arguments.from.into(), arguments.to.into());
         let maker = if arguments.raw {
-            Maker::raw(&session, from, to, size, arguments.window)
+            Maker::raw(both, from, to, size, arguments.window)
         } else if arguments.remote {
-            Maker::remote(&session, from, size, arguments.window, Settings::from_environment())
+            let other = (both.1.device, arguments.memory);
+            Maker::remote(&session, other, size, arguments.window, Settings::from_environment())
         } else {
             let settings = Settings::from_environment();
-            Maker::transport(&session, from, to, size, arguments.window, settings)
+            Maker::transport(both, from, to, size, arguments.window, settings)
         };
         let mut maker = maker.map_err(|error| error.to_string())?;
         let window = if arguments.test == Test::Latency { 1 } else { arguments.window.max(1) };

@@ -8,7 +8,7 @@ use hook_runtime::transport::CopyError;
 use hook_runtime::transport::cuda_copy::{Copier, Posted, Region};
 use hook_runtime::transport::settings::Settings;
 
-use crate::buffer::{Buffer, Session};
+use crate::buffer::{Buffer, Form, Session};
 use crate::pair::Remote;
 
 /// What is measured.
@@ -65,9 +65,9 @@ const NON_BLOCKING: u32 = 1;
 const NO_TIMING: u32 = 2;
 
 impl Maker {
-    /// By the transport.
+    /// By the transport, from one device's memory to the other's, which may be the same.
     pub(crate) fn transport(
-        session: &Session,
+        (session, peer): (&Session, &Session),
         from: Kind,
         to: Kind,
         size: usize,
@@ -76,7 +76,7 @@ impl Maker {
     ) -> Result<Self, CopyError> {
         let slots = slots(size, window);
         let room = slots * size;
-        let (from, to) = (Buffer::new(session, from, room)?, Buffer::new(session, to, room)?);
+        let (from, to) = (Buffer::new(session, from, room)?, Buffer::new(peer, to, room)?);
         let mut copier = Box::new(Copier::new(session.driver, settings));
         let regions = (copier.region(from.address, room)?, copier.region(to.address, room)?);
         Ok(Self {
@@ -88,18 +88,18 @@ impl Maker {
         })
     }
 
-    /// By the transport, into memory of a second process.
+    /// By the transport, from device memory into some of a second process.
     pub(crate) fn remote(
         session: &Session,
-        from: Kind,
+        (device, form): (i32, Form),
         size: usize,
         window: usize,
         settings: Settings,
     ) -> Result<Self, CopyError> {
         let slots = slots(size, window);
         let room = slots * size;
-        let from = Buffer::new(session, from, room)?;
-        let remote = Remote::start(session, room).map_err(CopyError::Peer)?;
+        let from = Buffer::new(session, Kind::Device, room)?;
+        let remote = Remote::start(session, device, form, room).map_err(CopyError::Peer)?;
         let mut copier = Box::new(Copier::new(session.driver, settings));
         let to = copier.region(remote.mapping.address(), room)?;
         let source = copier.region(from.address, room)?;
@@ -109,7 +109,7 @@ impl Maker {
 
     /// By cuMemcpyAsync, with an event after each copy when many are under way.
     pub(crate) fn raw(
-        session: &Session,
+        (session, peer): (&Session, &Session),
         from: Kind,
         to: Kind,
         size: usize,
@@ -117,7 +117,7 @@ impl Maker {
     ) -> Result<Self, CopyError> {
         let slots = slots(size, window);
         let room = slots * size;
-        let (from, to) = (Buffer::new(session, from, room)?, Buffer::new(session, to, room)?);
+        let (from, to) = (Buffer::new(session, from, room)?, Buffer::new(peer, to, room)?);
         let driver = session.driver;
         let (mut stream, mut events) = (0, vec![0; window.max(1)]);
         // SAFETY: the result is a place of ours; a context is current.

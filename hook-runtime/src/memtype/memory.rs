@@ -17,7 +17,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Host, Self::Pinned, Self::Device, Self::Managed];
+    /// Each of them; a kind's number is its place.
+    pub const ALL: [Self; 4] = [Self::Host, Self::Pinned, Self::Device, Self::Managed];
 
     /// Whether the processor can read and write it.
     pub fn is_host_accessible(self) -> bool {

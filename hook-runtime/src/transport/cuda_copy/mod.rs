@@ -22,6 +22,7 @@ mod staging;
 use super::settings::{Limit, Settings};
 use super::{Capabilities, CopyError, Cost, Path, Reach, Transport};
 use crate::cuda::driver::calls::Context;
+use crate::cuda::driver::failure::code;
 use crate::cuda::driver::open::Driver;
 use crate::memtype::{self, Kind};
 use batch::Method;
@@ -80,6 +81,8 @@ pub struct Copier {
     queues: Vec<Queues>,
     /// Devices whose primary context is kept alive from here.
     retained: Vec<(i32, Context)>,
+    /// Contexts on different devices that may use each other's memory, as far as they can.
+    introduced: Vec<(Context, Context)>,
     done: Done,
     epoch: u64,
 }
@@ -102,6 +105,7 @@ impl Copier {
             settings,
             queues: Vec::new(),
             retained: Vec::new(),
+            introduced: Vec::new(),
             done: Done::default(),
             epoch,
         }
@@ -136,6 +140,9 @@ impl Copier {
         };
         let one_context = to.0.context.is_none_or(|own| own == context)
             && from.0.context.is_none_or(|own| own == context);
+        if !one_context {
+            self.introduce(to.0, from.0);
+        }
         let number = self.queues_of(context)?;
         let queues = &mut self.queues[number];
         let staged = (copy.path.from == Kind::Host) != (copy.path.to == Kind::Host)
@@ -173,6 +180,7 @@ impl Copier {
             let posted = unsafe { self.copy(to, from, size, u64::MAX) }?;
             return if posted == Posted::Pending { self.wait_for_last(to, from) } else { Ok(()) };
         };
+        self.introduce(to.0, from.0);
         let path = Path { from: from.0.kind, to: to.0.kind };
         let copy = Copy { to: to.0.at(to.1, size)?, from: from.0.at(from.1, size)?, size, path };
         let number = self.queues_of(context)?;
@@ -244,12 +252,41 @@ impl Copier {
         Ok(self.queues.len() - 1)
     }
 
+    /// Lets contexts on two devices use each other's memory, once. Where they cannot, the
+    /// driver copies through the host, and a user should know.
+    fn introduce(&mut self, one: &Region, other: &Region) {
+        let (Some(first), Some(second)) = (one.context, other.context) else { return };
+        let pair = (first.min(second), first.max(second));
+        if first == second || one.device == other.device || self.introduced.contains(&pair) {
+            return;
+        }
+        self.introduced.push(pair);
+        for (context, peer) in [(first, second), (second, first)] {
+            let enabled = self.driver.enter(context).and_then(|_entered| {
+                // SAFETY: a context that was destroyed is refused.
+                unsafe { self.driver.calls.enable_peer(peer, 0) }
+            });
+            match enabled {
+                Ok(()) => {}
+                Err(failure) if failure.code == code::PEER_ACCESS_ALREADY_ENABLED => {}
+                Err(failure) => crate::log::warn!(
+                    "copies between devices {:?} and {:?} go through the host: {failure}",
+                    one.device.unwrap_or(0),
+                    other.device.unwrap_or(0)
+                ),
+            }
+        }
+    }
+
     /// Contexts end behind our back: what was under way in them is over, without success.
     fn look_for_lost_contexts(&mut self) {
         let epoch = memtype::owner_epoch();
         let changed = epoch != self.epoch;
         self.epoch = epoch;
         let done = &mut self.done;
+        if changed {
+            self.introduced.clear(); // A new context may have an old one's number.
+        }
         self.queues.retain_mut(|queues| {
             let lost = queues.is_lost() || changed && !queues.is_alive();
             if lost {

@@ -43,6 +43,23 @@ impl Region {
         self.length == 0
     }
 
+    /// What a program in C is given, and gives back.
+    pub(crate) fn parts(&self) -> (usize, usize, Kind, Option<u16>, Option<Context>) {
+        (self.address, self.length, self.kind, self.device, self.context)
+    }
+
+    pub(crate) fn from_parts(
+        (address, length, kind, device, context): (
+            usize,
+            usize,
+            Kind,
+            Option<u16>,
+            Option<Context>,
+        ),
+    ) -> Self {
+        Self { address, length, kind, device, context }
+    }
+
     /// The address of `size` bytes at `offset`.
     pub(super) fn at(&self, offset: usize, size: usize) -> Result<u64, CopyError> {
         match offset.checked_add(size) {
