@@ -86,7 +86,7 @@ pub type CFunction = unsafe extern "C" fn(event: *const CEvent, argument: *mut c
 /// Installs hooks as the environment says. 0: done; -1: not done, and a message is logged.
 pub fn install_hooks() -> c_int {
     guarded(-1, || match install(&Options::from_environment()) {
-        Ok(_) => 0,
+        Ok(()) => 0,
         Err(error) => {
             crate::log::error!("no hooks: {error}");
             -1
@@ -194,8 +194,8 @@ pub fn on_load() {
             return;
         }
         match (install(&options), report) {
-            (Ok(coverage), Some(path)) => write_coverage(&coverage, Path::new(&path)),
-            (Ok(_), None) => {}
+            (Ok(()), Some(path)) => write_coverage(&Coverage::now(), Path::new(&path)),
+            (Ok(()), None) => {}
             (Err(error), _) => crate::log::error!("no hooks: {error}"),
         }
     });

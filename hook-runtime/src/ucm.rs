@@ -24,10 +24,8 @@ use std::sync::{Mutex, Once, PoisonError};
 use layout::{Config, EventHandler, Installer, Link, MemTypeEvent, bits, status};
 use library::{MemoryTypes, Ucm};
 
-use crate::cuda::table::Api;
 use crate::event::sizes::SIZES;
 use crate::event::{self, Event, EventKind, MemoryClass};
-use crate::hook::coverage::Outcome;
 use crate::settings::{self, Modes};
 use crate::sys::maps;
 use crate::{HookError, Options, install};
@@ -130,15 +128,12 @@ fn start(config: &Config) -> Result<(), Refusal> {
     let active = crate::hook::install::active();
     if (wanted.bistro && !active.bistro) || (wanted.reloc && !active.reloc) || active == Modes::NONE
     {
-        let coverage = install(&Options { modes: wanted, trace: None })?;
-        let missed = |row: &&crate::hook::coverage::Row| {
-            row.api == Api::Driver && row.outcome == Outcome::Missed
-        };
+        install(&Options { modes: wanted, trace: None })?;
         // A function whose calls are not seen makes UCX take CUDA's memory for the host's.
         if !wanted.reloc
-            && let Some(row) = coverage.rows.iter().find(missed)
+            && let Some(symbol) = crate::hook::install::unpatched()
         {
-            crate::log::warn!("`{}` cannot be patched: using reloc as well", row.symbol);
+            crate::log::warn!("`{symbol}` cannot be patched: using reloc as well");
             install(&Options { modes: Modes::BOTH, trace: None })?;
         }
     }

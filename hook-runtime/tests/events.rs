@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hook_runtime::event::{EventKind, MemoryClass, subscribe};
 #[cfg(all(bistro_hooks, target_arch = "x86_64"))]
-use hook_runtime::hook::coverage::{Mechanism, Outcome};
+use hook_runtime::hook::coverage::{Coverage, Mechanism, Outcome};
 use hook_runtime::settings::Modes;
 use hook_runtime::{Options, install};
 
@@ -82,7 +82,8 @@ fn with_both_mechanisms_every_call_is_one_event() {
         let record = Record::start();
         // Slots first, so that some lead to replacements when the entries are patched.
         hook(RELOC);
-        let coverage = install(&Options { modes: Modes::BOTH, trace: None }).unwrap();
+        install(&Options { modes: Modes::BOTH, trace: None }).unwrap();
+        let coverage = Coverage::now();
         let row = coverage.row("cuMemAlloc_v2").unwrap();
         assert_eq!(row.outcome, Outcome::Hooked(Mechanism::Bistro), "{coverage}");
         each_pair_is_two_events(caller, &record, true);

@@ -14,7 +14,8 @@ use support::{Library, Record, Workshop, allocated, freed, in_own_process, prote
 const RELOC: Modes = Modes { bistro: false, reloc: true };
 
 fn install_reloc() -> Coverage {
-    install(&Options { modes: RELOC, trace: None }).unwrap()
+    install(&Options { modes: RELOC, trace: None }).unwrap();
+    Coverage::now()
 }
 
 #[test]

@@ -254,6 +254,9 @@ impl<'a> Prologue<'a> {
                 return Err(self.branch_into(&moved.instruction));
             }
         }
+        if !may_branch_into(self.function.body(), self.landing_pad + self.jump) {
+            return Ok(());
+        }
         let body = self.function.body().len() as u64;
         let visible = self.end()..self.function.address + body;
         let mut waiting: Vec<u64> =
@@ -288,6 +291,27 @@ impl<'a> Prologue<'a> {
         };
         self.function.refusal_at(instruction, reason)
     }
+}
+
+/// Whether some byte of `body` could begin a branch to its first `length` bytes, were it an
+/// instruction. Hardly ever; so the body of most functions need not be decoded.
+fn may_branch_into(body: &[u8], length: usize) -> bool {
+    let inside = |next: usize, displacement: i32| {
+        let target = next as i64 + i64::from(displacement);
+        (0..length as i64).contains(&target)
+    };
+    let long = |at: usize| {
+        let bytes = body.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.is_some_and(|bytes| inside(at + 4, i32::from_le_bytes(*bytes)))
+    };
+    body.iter().enumerate().any(|(at, byte)| match byte {
+        0x70..=0x7f | 0xe0..=0xe3 | 0xeb => {
+            body.get(at + 1).is_some_and(|short| inside(at + 2, short.cast_signed().into()))
+        }
+        0xe9 => long(at + 1),
+        0x0f => matches!(body.get(at + 1), Some(0x80..=0x8f)) && long(at + 2),
+        _ => false,
+    })
 }
 
 fn decode(function: Function<'_>, at: u64) -> Option<Instruction> {

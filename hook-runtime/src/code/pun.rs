@@ -90,6 +90,16 @@ impl Search {
         self.trapped.contains(&true)
     }
 
+    /// Whether another search is for the same traps, and so near that it has hardly any
+    /// other places to choose from.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        const NEAR: u64 = 64 << 10;
+        self.trapped == other.trapped
+            && self.traps == other.traps
+            && self.next.abs_diff(other.next) < NEAR
+    }
+
     /// All addresses that the jump reaches.
     #[must_use]
     pub fn reach(&self) -> Range<u64> {

@@ -19,7 +19,7 @@ use super::sys::{
 };
 use crate::event::MemoryClass;
 use crate::event::sizes::{Allocation, Owner};
-use crate::reloc::image::Image;
+use crate::reloc::image::{Image, Name};
 
 /// What the driver's library calls itself.
 pub const SONAME: &CStr = c"libcuda.so.1";
@@ -37,22 +37,25 @@ static PRIMARY_RETAIN: AtomicUsize = AtomicUsize::new(0);
 static PRIMARY_RELEASE: AtomicUsize = AtomicUsize::new(0);
 
 /// The functions asked, newest name first.
-static QUESTIONS: [(&AtomicUsize, [&CStr; 2]); 6] = [
-    (&ADDRESS_RANGE, [c"cuMemGetAddressRange_v2", c"cuMemGetAddressRange_v2"]),
-    (&POINTER_ATTRIBUTE, [c"cuPointerGetAttribute", c"cuPointerGetAttribute"]),
-    (&CURRENT_CONTEXT, [c"cuCtxGetCurrent", c"cuCtxGetCurrent"]),
-    (&PRIMARY_STATE, [c"cuDevicePrimaryCtxGetState", c"cuDevicePrimaryCtxGetState"]),
-    (&PRIMARY_RETAIN, [c"cuDevicePrimaryCtxRetain", c"cuDevicePrimaryCtxRetain"]),
-    (&PRIMARY_RELEASE, [c"cuDevicePrimaryCtxRelease_v2", c"cuDevicePrimaryCtxRelease"]),
+static QUESTIONS: [(&AtomicUsize, &[Name]); 6] = [
+    (&ADDRESS_RANGE, &[Name::new(c"cuMemGetAddressRange_v2")]),
+    (&POINTER_ATTRIBUTE, &[Name::new(c"cuPointerGetAttribute")]),
+    (&CURRENT_CONTEXT, &[Name::new(c"cuCtxGetCurrent")]),
+    (&PRIMARY_STATE, &[Name::new(c"cuDevicePrimaryCtxGetState")]),
+    (&PRIMARY_RETAIN, &[Name::new(c"cuDevicePrimaryCtxRetain")]),
+    (
+        &PRIMARY_RELEASE,
+        &[Name::new(c"cuDevicePrimaryCtxRelease_v2"), Name::new(c"cuDevicePrimaryCtxRelease")],
+    ),
 ];
 
 /// Looks the functions up in the loaded driver, or forgets them if it is not loaded.
 pub fn refresh(images: &[Image<'_>]) {
     let tables = images.iter().find(|image| is_driver(image)).and_then(Image::tables);
     for (place, names) in &QUESTIONS {
-        let found = tables.as_ref().and_then(|tables| {
-            names.iter().find_map(|name| tables.definitions(name).first().copied())
-        });
+        let found = tables
+            .as_ref()
+            .and_then(|tables| names.iter().find_map(|name| tables.definitions(name).next()));
         place.store(found.unwrap_or(0), Ordering::Release);
     }
 }

@@ -10,6 +10,7 @@
 //! not stays valid); arrays (they have no linear address).
 
 use crate::hook::original::{COPIES, Code, Originals, Target, copies};
+use crate::reloc::image::Name;
 
 #[cfg(cuda_11_2)]
 use super::replacements::stream_ordered;
@@ -54,7 +55,7 @@ pub struct Hook {
 impl Hook {
     /// The function's name.
     pub fn name(&self) -> &'static str {
-        self.target.symbol.to_str().unwrap_or("?")
+        self.target.name()
     }
 
     const fn new(
@@ -66,7 +67,7 @@ impl Hook {
         originals: &'static Originals,
         doc: &'static str,
     ) -> Self {
-        let target = Target { symbol, replacements, originals };
+        let target = Target { symbol: Name::new(symbol), replacements, originals };
         Self { target, api, kind, since, gate: None, doc }
     }
 

@@ -125,7 +125,7 @@ fn definitions() -> (bool, Vec<usize>) {
         let driver = images.iter().any(driver::is_driver);
         let tables: Vec<_> = images.iter().filter_map(Image::tables).collect();
         let defined = HOOKS.iter().map(|hook| {
-            tables.iter().map(|tables| tables.definitions(hook.target.symbol).len()).sum()
+            tables.iter().map(|tables| tables.definitions(&hook.target.symbol).count()).sum()
         });
         (driver, defined.collect())
     })

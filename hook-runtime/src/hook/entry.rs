@@ -14,13 +14,26 @@ pub struct Entry {
     pub size: Option<usize>,
 }
 
+impl Entry {
+    /// Whether it leads to its replacement already.
+    pub fn is_patched(&self) -> bool {
+        let originals = self.target.originals;
+        let place = originals.place_of(self.address);
+        place.is_some_and(|place| originals.is_detoured(place))
+    }
+}
+
 /// Why an entry was left as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     /// The symbol.
     pub symbol: &'static str,
+    /// Where it is.
+    pub address: usize,
     /// The reason, in words.
     pub reason: String,
+    /// Whether trying again would end the same way.
+    pub for_good: bool,
 }
 
 #[cfg(bistro_hooks)]
@@ -29,7 +42,22 @@ mod engine {
 
     use super::{Entry, Refused};
     use crate::hook::original::Target;
-    use crate::patch::{self, Options, Patched, Transaction};
+    use crate::patch::{self, Options, Patched, Reason, Refusal, Transaction};
+
+    impl Refused {
+        fn new(symbol: &'static str, refusal: &Refusal) -> Self {
+            let passing = matches!(
+                refusal.reason,
+                Reason::NotQuiescent { .. }
+                    | Reason::SignalBlocked { .. }
+                    | Reason::Busy
+                    | Reason::Policy(_)
+                    | Reason::System { .. }
+            );
+            let address = refusal.address as usize;
+            Self { symbol, address, reason: refusal.to_string(), for_good: !passing }
+        }
+    }
 
     /// The patches in force. Held while entries are patched, too, so that no two threads
     /// patch the same one; the loader is never called meanwhile.
@@ -74,13 +102,13 @@ mod engine {
         for entry in entries {
             let &Entry { target, address, size } = entry;
             let originals = target.originals;
-            if originals.place_of(address).is_some_and(|place| originals.is_detoured(place)) {
+            if entry.is_patched() {
                 continue;
             }
-            let symbol = target.symbol.to_str().unwrap_or("?");
+            let symbol = target.name();
             let Some(place) = originals.reserve(address) else {
                 let reason = "too many different functions of this name are loaded".to_owned();
-                refused.push(Refused { symbol, reason });
+                refused.push(Refused { symbol, address, reason, for_good: false });
                 continue;
             };
             let replacement = target.replacements[place].address();
@@ -94,7 +122,7 @@ mod engine {
                 }
                 Err(refusal) => {
                     originals.abandon(place);
-                    refused.push(Refused { symbol, reason: refusal.to_string() });
+                    refused.push(Refused::new(symbol, &refusal));
                 }
             }
         }
@@ -103,7 +131,7 @@ mod engine {
                 Ok(patched) => in_force.push(One { target, place, patched }),
                 Err(refusal) => {
                     target.originals.abandon(place);
-                    refused.push(Refused { symbol, reason: refusal.to_string() });
+                    refused.push(Refused::new(symbol, &refusal));
                 }
             }
         }
@@ -118,8 +146,7 @@ mod engine {
         let mut refused = Vec::new();
         in_force.retain(|one| match outcomes.next() {
             Some(Err(refusal)) => {
-                let symbol = one.target.symbol.to_str().unwrap_or("?");
-                refused.push(Refused { symbol, reason: refusal.to_string() });
+                refused.push(Refused::new(one.target.name(), &refusal));
                 true
             }
             _ => {

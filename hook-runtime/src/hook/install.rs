@@ -18,7 +18,7 @@ use crate::reloc::image::Image;
 use crate::reloc::scan::{self, Action, Extent};
 use crate::settings::{self, Modes};
 use crate::sys::{environment, loader};
-use crate::trace;
+use crate::{log, trace};
 
 /// What to install.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +45,9 @@ const RELOC: u8 = 2;
 static REFUSALS: Mutex<Vec<Refused>> = Mutex::new(Vec::new());
 
 /// Installs hooks in what is loaded now, and from now on in what is loaded later.
-/// Calling it again adds the mechanisms that are not in use yet.
-pub fn install(options: &Options) -> Result<Coverage, HookError> {
+/// Calling it again adds the mechanisms that are not in use yet. What came of it is asked
+/// for with [`Coverage::now`], which takes longer than installing does.
+pub fn install(options: &Options) -> Result<(), HookError> {
     let Modes { bistro, reloc } = options.modes;
     if options.modes == Modes::NONE {
         return Err(HookError::SwitchedOff { variable: settings::HOOK_MODE });
@@ -61,14 +62,15 @@ pub fn install(options: &Options) -> Result<Coverage, HookError> {
         trace::start(path)?;
     }
     // Hooks lead into this object.
-    loader::pin(install as fn(&Options) -> Result<Coverage, HookError> as usize);
+    loader::pin(install as fn(&Options) -> Result<(), HookError> as usize);
     let modes = if bistro { BISTRO } else { 0 } | if reloc { RELOC } else { 0 };
     crate::lifetime::watch();
     ACTIVE.fetch_or(modes, Ordering::SeqCst);
     hook_what_is_loaded();
-    let coverage = Coverage::now();
-    crate::log::info!("hooks installed: {}", coverage.summary());
-    Ok(coverage)
+    if log::is_on(log::Level::Info) {
+        crate::log::info!("hooks installed: {}", Coverage::now().summary());
+    }
+    Ok(())
 }
 
 /// Takes all hooks out again, as far as that can be seen: a pointer to a replacement that
@@ -92,6 +94,11 @@ pub(super) fn refusal(symbol: &str) -> Option<String> {
     let refusals = lock(&REFUSALS);
     let newest = refusals.iter().rev().find(|refused| refused.symbol == symbol);
     newest.map(|refused| refused.reason.clone())
+}
+
+/// A driver function that is loaded and could not be patched.
+pub(crate) fn unpatched() -> Option<&'static str> {
+    lock(&REFUSALS).first().map(|refused| refused.symbol)
 }
 
 /// Called when the loader may have loaded something.
@@ -119,7 +126,7 @@ fn driver_entries() -> Vec<Entry> {
         let drivers: Vec<_> =
             images.filter(driver::is_driver).filter_map(|image| image.tables()).collect();
         let entries = |target: &'static Target| {
-            let found = drivers.iter().flat_map(|tables| tables.functions(target.symbol));
+            let found = drivers.iter().flat_map(|tables| tables.functions(&target.symbol));
             let entry = |(address, size)| Entry { target, address, size };
             found.map(entry).collect::<Vec<_>>()
         };
@@ -128,7 +135,13 @@ fn driver_entries() -> Vec<Entry> {
 }
 
 fn patch_entries() {
-    let entries = driver_entries();
+    let mut entries = driver_entries();
+    entries.retain(|entry| !entry.is_patched());
+    // What was refused for good is not asked about with each library that is loaded.
+    lock(&REFUSALS).retain(|refused| {
+        entries.retain(|entry| !refused.for_good || entry.address != refused.address);
+        refused.for_good
+    });
     let Some(first) = entries.first() else { return };
     // Patched code must stay where it is.
     loader::pin(first.address);

@@ -8,9 +8,10 @@
 //! run time for it, so it works where executable memory cannot be had, and on every
 //! processor. Should the copies ever run out, the slot is left alone and reported.
 
-use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use crate::reloc::image::Name;
 
 /// How many different originals one symbol can have at the same time.
 pub const COPIES: usize = 6;
@@ -195,7 +196,7 @@ impl Code {
 #[derive(Debug)]
 pub struct Target {
     /// The name under which programs refer to it.
-    pub symbol: &'static CStr,
+    pub symbol: Name,
     /// The copies of its replacement.
     pub replacements: [Code; COPIES],
     /// What each of them calls.
@@ -203,6 +204,11 @@ pub struct Target {
 }
 
 impl Target {
+    /// The name, for messages.
+    pub fn name(&self) -> &'static str {
+        self.symbol.text().to_str().unwrap_or("?")
+    }
+
     /// The number of the copy that starts at `address`.
     pub fn copy_at(&self, address: usize) -> Option<usize> {
         self.replacements.iter().position(|code| code.address() == address)

@@ -87,9 +87,10 @@ pub(super) fn apply(
         changes.iter_mut().for_each(Change::prefer_whole_page);
     }
     avoid_blocked_signals(&mut changes, patience);
+    let mut handlers = Handlers::default();
     for change in &mut changes {
         if let Some(steps) = change.steps() {
-            change.refused = prepare_signals(&change.record.patch, steps).err();
+            change.refused = handlers.prepare(&change.record.patch, steps).err();
         }
     }
     let outcome = write_all(&mut changes, ground, patience);
@@ -124,23 +125,36 @@ fn avoid_blocked_signals(changes: &mut [Change], patience: Duration) {
     }
 }
 
-/// Puts the handlers in place that a change relies on.
-fn prepare_signals(patch: &Patch, steps: &Steps) -> Result<(), Reason> {
-    let mut bytes: Vec<u8> = steps.hold.iter().map(|(_, byte)| *byte).collect();
-    if let Inside::Trapped { traps } = &patch.strategy.inside {
-        bytes.extend(traps.iter().map(|(_, byte)| *byte));
+/// The handlers that changes rely on: put in place at the first that does.
+#[derive(Default)]
+struct Handlers {
+    trap: Option<Result<(), Reason>>,
+    illegal_instruction: Option<Result<(), Reason>>,
+}
+
+impl Handlers {
+    fn prepare(&mut self, patch: &Patch, steps: &Steps) -> Result<(), Reason> {
+        let traps = match &patch.strategy.inside {
+            Inside::Trapped { traps } => traps.as_slice(),
+            _ => &[],
+        };
+        let held = steps.hold.iter().map(|(_, byte)| *byte);
+        let bytes = held.chain(traps.iter().map(|(_, byte)| *byte));
+        bytes.filter_map(pun::signal_of).try_for_each(|signal| self.of(signal).clone())
     }
-    let signals = bytes.into_iter().filter_map(pun::signal_of);
-    for (number, what, wanted) in [
-        (libc::SIGTRAP, "taking over SIGTRAP", Signal::Trap),
-        (libc::SIGILL, "taking over SIGILL", Signal::IllegalInstruction),
-    ] {
-        if signals.clone().any(|signal| signal == wanted) {
+
+    fn of(&mut self, signal: Signal) -> &Result<(), Reason> {
+        let (place, number, what) = match signal {
+            Signal::Trap => (&mut self.trap, libc::SIGTRAP, "taking over SIGTRAP"),
+            Signal::IllegalInstruction => {
+                (&mut self.illegal_instruction, libc::SIGILL, "taking over SIGILL")
+            }
+        };
+        place.get_or_insert_with(|| {
             signal::install(number, registry::landing)
-                .map_err(|error| Reason::System { what, error: error.to_string() })?;
-        }
+                .map_err(|error| Reason::System { what, error: error.to_string() })
+        })
     }
-    Ok(())
 }
 
 /// The pass itself: traps, the rest, what the traps stood for.

@@ -76,11 +76,13 @@ impl Block {
 pub(super) struct Arena {
     gaps: Vec<Range<u64>>,
     blocks: Vec<Block>,
+    /// Searches for islands that found no place.
+    hopeless: Vec<Search>,
 }
 
 impl Arena {
     pub(super) fn new(map: &[MapsEntry]) -> Self {
-        Self { gaps: gaps(map), blocks: Vec::new() }
+        Self { gaps: gaps(map), blocks: Vec::new(), hopeless: Vec::new() }
     }
 
     /// Stages code at an address that was handed out.
@@ -181,7 +183,15 @@ impl Space for Arena {
         let reach = search.reach();
         let choose = |within: Range<u64>| search.first(within);
         if search.is_constrained() {
-            return self.take_or_open(reach, length, &choose);
+            // What the neighbours have looked for in vain is not looked for again.
+            if self.hopeless.iter().any(|earlier| earlier.is_like(search)) {
+                return None;
+            }
+            let found = self.take_or_open(reach, length, &choose);
+            if found.is_none() {
+                self.hopeless.push(search.clone());
+            }
+            return found;
         }
         // An island that may be anywhere is better not at the end of the
         // reach: the trampoline can then be in the same block.

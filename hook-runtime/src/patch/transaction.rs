@@ -10,7 +10,7 @@ use crate::code::prologue::Function;
 use crate::sys::exec_memory::{self, Policy};
 use crate::sys::fork_lock::Held;
 use crate::sys::maps::{self, MapsEntry};
-use crate::sys::membarrier;
+use crate::sys::{membarrier, threads};
 
 use super::apply::{Change, apply};
 use super::arena::Arena;
@@ -21,6 +21,8 @@ use super::{Reason, Refusal, Target};
 
 /// How much of a function is looked at, at most.
 const LOOK: u64 = 1024;
+/// How much of a function is looked at, at least: what has to move for the longest jump.
+const LEAST: u64 = 64;
 
 /// How a transaction goes about it.
 #[derive(Debug, Clone)]
@@ -55,8 +57,6 @@ pub(super) struct Ground {
     lock: Held,
     pub(super) policy: Policy,
     pub(super) map: Vec<MapsEntry>,
-    /// Why no core synchronisation is to be had, if so.
-    barrier: Result<(), String>,
 }
 
 impl Ground {
@@ -67,14 +67,11 @@ impl Ground {
             what: "reading /proc/self/maps",
             error: error.to_string(),
         })?;
-        let barrier = membarrier::register().map_err(|error| {
-            format!("membarrier(PRIVATE_EXPEDITED_SYNC_CORE) is refused: {error}")
-        });
-        Ok(Self { lock, policy, map, barrier })
+        Ok(Self { lock, policy, map })
     }
 
-    /// The readable code from an address on.
-    fn code(&self, address: u64) -> Result<Vec<u8>, Reason> {
+    /// The readable code from an address on, no more than `length` bytes of it.
+    fn code(&self, address: u64, length: u64) -> Result<Vec<u8>, Reason> {
         let entry = maps::find(&self.map, address)
             .filter(|entry| entry.protection.read && entry.protection.execute)
             .ok_or(Reason::NotCode)?;
@@ -82,13 +79,16 @@ impl Ground {
             return Err(Reason::SharedMapping);
         }
         let mut end = entry.range.end;
-        for next in self.map.iter().filter(|next| next.range.start > address) {
-            if next.range.start != end || !next.protection.read || !next.protection.execute {
+        let behind = self.map.partition_point(|next| next.range.start <= address);
+        for next in &self.map[behind..] {
+            let goes_on =
+                next.range.start == end && next.protection.read && next.protection.execute;
+            if !goes_on || end - address >= length {
                 break;
             }
             end = next.range.end;
         }
-        Ok(read(address, LOOK.min(end - address) as usize))
+        Ok(read(address, length.min(end - address) as usize))
     }
 }
 
@@ -96,11 +96,15 @@ impl Ground {
 ///
 /// Registering for core synchronisation makes the kernel wait until every
 /// processor has passed a quiescent state: microseconds while the process has
-/// one thread, 8 to 50 ms once it has many. The decoder's tables, which are
-/// made on their first use, take another half millisecond.
+/// one thread, 8 to 50 ms once it has many. So it is done now only in the first
+/// case, and else when a function comes that cannot be patched by one store.
+/// The decoder's tables, which are made on their first use, take another half
+/// millisecond.
 pub fn prepare() {
-    // A refusal comes back, with its words, when a transaction asks again.
-    let _ = membarrier::register();
+    if threads::is_alone() {
+        // A refusal comes back, with its words, when a transaction asks again.
+        let _ = membarrier::register();
+    }
     crate::code::prologue::warm_up();
 }
 
@@ -165,7 +169,9 @@ impl Transaction {
         let address = target.address as u64;
         let bare = Function { symbol: target.name, address, bytes: &[], size: target.size };
         let ground = self.ground.as_ref().map_err(|reason| bare.refusal(reason.clone()))?;
-        let bytes = ground.code(address).map_err(|reason| bare.refusal(reason))?;
+        // A short function ends before the jump does, which is seen from what follows it.
+        let length = target.size.map_or(LOOK, |size| LOOK.min(size as u64).max(LEAST));
+        let bytes = ground.code(address, length).map_err(|reason| bare.refusal(reason))?;
         let function = Function { bytes: &bytes, ..bare };
         let hooked_before = registry::records()
             .filter(|record| record.active.load(Ordering::Acquire))
@@ -184,8 +190,10 @@ impl Transaction {
         };
         let patch = item.patch();
         let staged = !patch.install().hold.is_empty() || !patch.remove().hold.is_empty();
-        if let (true, Err(error)) = (staged, &ground.barrier) {
-            return Err(function.refusal(Reason::Policy(error.clone())));
+        // Where one store does it all, nobody has to wait for the registration.
+        if staged && let Err(error) = membarrier::register() {
+            let refused = "membarrier(PRIVATE_EXPEDITED_SYNC_CORE) is refused";
+            return Err(function.refusal(Reason::Policy(format!("{refused}: {error}"))));
         }
         for (at, code) in &patch.code {
             self.arena.write(*at, code);
@@ -246,7 +254,7 @@ pub fn restore(patched: &[Patched]) -> Vec<Result<(), Refusal>> {
                 // Taken back already, and nothing to be done.
                 change.steps = None;
             } else if ground
-                .code(one.patch().start)
+                .code(one.patch().start, one.patch().new.len() as u64)
                 .is_ok_and(|code| code.starts_with(&one.patch().new))
             {
                 seen.push(one.patch().target);

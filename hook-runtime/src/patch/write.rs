@@ -26,17 +26,7 @@ impl<'p> Writer<'p> {
         map: &[MapsEntry],
         ranges: impl Iterator<Item = Range<u64>>,
     ) -> io::Result<Self> {
-        let mut runs: Vec<(Range<u64>, Protection)> = Vec::new();
-        let pages: BTreeMap<u64, Protection> = ranges
-            .flat_map(|range| pages_of(&range))
-            .filter_map(|page| Some((page, maps::find(map, page)?.protection)))
-            .collect();
-        for (page, protection) in pages {
-            match runs.last_mut() {
-                Some((run, same)) if run.end == page && *same == protection => run.end += PAGE,
-                _ => runs.push((page..page + PAGE, protection)),
-            }
-        }
+        let runs = runs(map, ranges);
         let mut writer = Self { policy, runs: Vec::new() };
         if policy.change == Change::InPlace {
             for (run, protection) in &runs {
@@ -106,6 +96,33 @@ impl<'p> Writer<'p> {
     }
 }
 
+/// Runs of pages that hold `ranges`, with their protections. Opening and closing a run costs
+/// the same however long it is, and pages alone cut their mapping into pieces; so pages of
+/// one mapping that are not far apart make one run.
+fn runs(
+    map: &[MapsEntry],
+    ranges: impl Iterator<Item = Range<u64>>,
+) -> Vec<(Range<u64>, Protection)> {
+    const FAR: u64 = 4 << 20;
+    let pages: BTreeMap<u64, &MapsEntry> = ranges
+        .flat_map(|range| pages_of(&range))
+        .filter_map(|page| Some((page, maps::find(map, page)?)))
+        .collect();
+    let mut runs: Vec<(Range<u64>, Protection)> = Vec::new();
+    for (page, entry) in pages {
+        match runs.last_mut() {
+            Some((run, _)) if entry.contains(run.start) && page - run.end < FAR => {
+                run.end = page + PAGE;
+            }
+            Some((run, same)) if run.end == page && *same == entry.protection => {
+                run.end += PAGE;
+            }
+            _ => runs.push((page..page + PAGE, entry.protection)),
+        }
+    }
+    runs
+}
+
 fn pages_of(range: &Range<u64>) -> impl Iterator<Item = u64> + use<> {
     let first = range.start & !(PAGE - 1);
     (first..range.end).step_by(PAGE as usize)
@@ -113,11 +130,21 @@ fn pages_of(range: &Range<u64>) -> impl Iterator<Item = u64> + use<> {
 
 /// Reads code. Somebody else's patcher could write meanwhile, so each byte is read once.
 pub(super) fn read(address: u64, length: usize) -> Vec<u8> {
-    let byte = |at: u64| {
-        // SAFETY: the callers give addresses that the memory map has as readable.
-        unsafe { std::ptr::read_volatile(at as *const u8) }
-    };
-    (address..address + length as u64).map(byte).collect()
+    let mut bytes = Vec::with_capacity(length + 8);
+    let mut at = address;
+    while at < address + length as u64 {
+        if at.is_multiple_of(8) && address + length as u64 - at >= 8 {
+            // SAFETY: the callers give addresses that the memory map has as readable; aligned.
+            let word = unsafe { std::ptr::read_volatile(at as *const u64) };
+            bytes.extend_from_slice(&word.to_le_bytes());
+            at += 8;
+        } else {
+            // SAFETY: the callers give addresses that the memory map has as readable.
+            bytes.push(unsafe { std::ptr::read_volatile(at as *const u8) });
+            at += 1;
+        }
+    }
+    bytes
 }
 
 fn store(address: u64, bytes: &[u8]) {

@@ -8,9 +8,12 @@ use std::ffi::CStr;
 use std::ops::Range;
 
 mod format;
+mod hash;
 
 use format::DynamicEntry;
 pub use format::{Plain, Relocation, Symbol, tag};
+pub use hash::Name;
+use hash::SymbolHash;
 
 use crate::sys::loader::{LoadedObject, segment};
 
@@ -97,6 +100,12 @@ impl<'object> Image<'object> {
         Some(unsafe { std::slice::from_raw_parts(address as *const T, count) })
     }
 
+    /// All values of type `T` from `address` to the end of its readable segment.
+    fn rest<T: Plain>(&self, address: usize) -> Option<&'object [T]> {
+        let range = self.segments(segment::READABLE).find(|range| range.contains(&address))?;
+        self.slice(address, (range.end - address) / size_of::<T>())
+    }
+
     fn read<T: Plain>(&self, address: usize) -> Option<T> {
         self.slice(address, 1).map(|values| values[0])
     }
@@ -123,9 +132,31 @@ impl<'object> Image<'object> {
         Some(Tables {
             image: *self,
             strings: self.slice(self.pointer(tag::STRTAB)?, size)?,
-            symbols: self.pointer(tag::SYMTAB)?,
+            symbols: self.symbols()?,
             versions: self.pointer(tag::VERSYM),
+            hash: SymbolHash::of(self),
         })
+    }
+
+    /// The symbol table has no length of its own: it ends where another table begins, or
+    /// with its segment.
+    fn symbols(&self) -> Option<&'object [Symbol]> {
+        const OTHERS: [u64; 8] = [
+            tag::STRTAB,
+            tag::GNU_HASH,
+            tag::HASH,
+            tag::VERSYM,
+            tag::VERNEED,
+            tag::VERDEF,
+            tag::RELA,
+            tag::JMPREL,
+        ];
+        let start = self.pointer(tag::SYMTAB)?;
+        let rest = self.rest::<Symbol>(start)?;
+        let next = OTHERS.iter().filter_map(|&table| self.pointer(table));
+        let next = next.filter(|&table| table > start).min();
+        let room = next.map_or(rest.len(), |next| (next - start) / size_of::<Symbol>());
+        Some(&rest[..room.min(rest.len())])
     }
 
     /// The relocations that are processed when the object is loaded, less those
@@ -167,15 +198,16 @@ fn matches_segment(header: &libc::Elf64_Phdr, flags: u32) -> bool {
 pub struct Tables<'object> {
     image: Image<'object>,
     strings: &'object [u8],
-    symbols: usize,
+    /// As many as there is room for, which may be more than there are.
+    symbols: &'object [Symbol],
     versions: Option<usize>,
+    hash: SymbolHash<'object>,
 }
 
 impl<'object> Tables<'object> {
     /// The symbol with this index.
-    pub fn symbol(&self, index: u32) -> Option<Symbol> {
-        let offset = (index as usize).checked_mul(size_of::<Symbol>())?;
-        self.image.read(self.symbols.checked_add(offset)?)
+    pub fn symbol(&self, index: u32) -> Option<&'object Symbol> {
+        self.symbols.get(index as usize)
     }
 
     /// The name of a symbol.
@@ -183,10 +215,19 @@ impl<'object> Tables<'object> {
         CStr::from_bytes_until_nul(self.strings.get(symbol.name as usize..)?).ok()
     }
 
-    /// Whether a symbol's name begins with `c` or `d`, as all wanted ones do: the
-    /// cheap question that spares most symbols the comparison.
-    pub fn may_be_wanted(&self, symbol: &Symbol) -> bool {
-        matches!(self.strings.get(symbol.name as usize), Some(b'c' | b'd'))
+    /// The symbols that no lookup by name finds, with their indices: all that the object
+    /// takes from others are among them, or are found by their names. An object without a
+    /// hash table has no others, as far as anybody can see.
+    pub fn unlisted(&self) -> impl Iterator<Item = (u32, &'object Symbol)> + use<'object> {
+        let count = self.hash.first_listed().map_or(self.symbols.len(), |first| first as usize);
+        (0..).zip(self.symbols.iter().take(count)).skip(1)
+    }
+
+    /// Whether a symbol's name begins with these two letters: the cheap question that spares
+    /// most symbols the comparison.
+    pub fn begins_with(&self, symbol: &Symbol, letters: [u8; 2]) -> bool {
+        let start = symbol.name as usize;
+        self.strings.get(start..start.saturating_add(2)) == Some(&letters)
     }
 
     /// The version that the object asks for when it refers to symbol `index`.
@@ -220,95 +261,45 @@ impl<'object> Tables<'object> {
     ///
     /// This asks the object alone, not the loader, so that it can be used while the
     /// list of objects is locked.
-    pub fn definitions(&self, name: &CStr) -> Vec<usize> {
-        self.functions(name).into_iter().map(|(address, _)| address).collect()
+    pub fn definitions(&self, name: &Name) -> impl Iterator<Item = usize> {
+        self.functions(name).map(|(address, _)| address)
     }
 
     /// The same, with their lengths where the object gives them.
-    pub fn functions(&self, name: &CStr) -> Vec<(usize, Option<usize>)> {
+    pub fn functions(&self, name: &Name) -> impl Iterator<Item = (usize, Option<usize>)> {
         let defined = self.addresses(name, |symbol| symbol.section != 0);
-        defined.map(|(address, size)| (address, (size > 0).then_some(size))).collect()
+        defined.map(|(address, size)| (address, (size > 0).then_some(size)))
     }
 
     /// Whether the object lends `address` to the function `name`: as its definition,
     /// or, in a program at a fixed address, as the stub that stands for the function
     /// wherever its address is taken.
-    pub fn lends(&self, name: &CStr, address: usize) -> bool {
+    pub fn lends(&self, name: &Name, address: usize) -> bool {
         self.addresses(name, |_| true).any(|(lent, _)| lent == address)
+    }
+
+    /// The indices of the symbols of this name that can be looked up.
+    pub fn listed(&self, name: &Name) -> impl Iterator<Item = u32> {
+        let wanted = name.text();
+        self.hash.candidates(name).filter(move |&index| {
+            self.symbol(index).is_some_and(|symbol| self.name(symbol) == Some(wanted))
+        })
     }
 
     /// The addresses and lengths of the symbols of this name for which `filter` holds.
     fn addresses(
         &self,
-        name: &CStr,
+        name: &Name,
         filter: impl Fn(&Symbol) -> bool,
     ) -> impl Iterator<Item = (usize, usize)> {
-        let indices = match self.image.pointer(tag::GNU_HASH) {
-            Some(table) => self.gnu_hash(table, name),
-            None => self.image.pointer(tag::HASH).and_then(|table| self.sysv_hash(table, name)),
-        };
-        let symbols =
-            indices.unwrap_or_default().into_iter().filter_map(|index| self.symbol(index));
-        symbols
+        self.listed(name)
+            .filter_map(|index| self.symbol(index))
             .filter(move |symbol| symbol.has_address() && filter(symbol))
-            .filter(move |symbol| self.name(symbol) == Some(name))
             .map(|symbol| {
                 let address = self.image.base().wrapping_add(symbol.value as usize);
                 (address, usize::try_from(symbol.size).unwrap_or(0))
             })
             .filter(|&(address, _)| self.image.contains_code(address))
-    }
-
-    /// The indices that the GNU hash table lists for `name`'s hash.
-    fn gnu_hash(&self, table: usize, name: &CStr) -> Option<Vec<u32>> {
-        let hash = name
-            .to_bytes()
-            .iter()
-            .fold(5381_u32, |hash, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()));
-        let header = self.image.slice::<u32>(table, 4)?;
-        let (buckets, first, bloom) = (header[0], header[1], header[2] as usize);
-        let bucket_table = table.checked_add(16)?.checked_add(bloom.checked_mul(8)?)?;
-        let start = self
-            .image
-            .read::<u32>(bucket_table.checked_add(4 * hash.checked_rem(buckets)? as usize)?)?;
-        let chains = bucket_table.checked_add(4 * buckets as usize)?;
-        let mut found = Vec::new();
-        if start < first {
-            return Some(found);
-        }
-        for index in start.. {
-            let entry =
-                self.image.read::<u32>(chains.checked_add(4 * (index - first) as usize)?)?;
-            if entry | 1 == hash | 1 {
-                found.push(index);
-            }
-            if entry & 1 == 1 {
-                break;
-            }
-        }
-        Some(found)
-    }
-
-    /// The indices that the older hash table lists for `name`'s hash.
-    fn sysv_hash(&self, table: usize, name: &CStr) -> Option<Vec<u32>> {
-        let hash = name.to_bytes().iter().fold(0_u32, |hash, &byte| {
-            let hash = (hash << 4).wrapping_add(byte.into());
-            let high = hash & 0xf000_0000;
-            (hash ^ (high >> 24)) & !high
-        });
-        let header = self.image.slice::<u32>(table, 2)?;
-        let (buckets, count) = (header[0], header[1]);
-        let chains = table.checked_add(8 + 4 * buckets as usize)?;
-        let mut index = self
-            .image
-            .read::<u32>(table.checked_add(8 + 4 * hash.checked_rem(buckets)? as usize)?)?;
-        let mut found = Vec::new();
-        // A chain in a damaged table may lead round in a circle.
-        while index != 0 && found.len() < count as usize {
-            found.push(index);
-            index = self.image.read::<u32>(chains.checked_add(4 * index as usize)?)?;
-        }
-        Some(found)
     }
 }
 

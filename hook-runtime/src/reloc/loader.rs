@@ -16,6 +16,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::image::Name;
 use super::search_path;
 use crate::hook::install;
 use crate::hook::original::{Original, Target, copies};
@@ -27,8 +28,11 @@ static DLOPEN: Original<Open> = unsafe { Original::new() };
 
 /// The target that stands for `dlopen`.
 pub(super) fn target() -> &'static Target {
-    static TARGET: Target =
-        Target { symbol: c"dlopen", replacements: copies!(dlopen), originals: &DLOPEN.untyped };
+    static TARGET: Target = Target {
+        symbol: Name::new(c"dlopen"),
+        replacements: copies!(dlopen),
+        originals: &DLOPEN.untyped,
+    };
     &TARGET
 }
 

@@ -62,7 +62,7 @@ pub fn state(slot: &Slot, target: &Target, image: &Image<'_>, images: &[Image<'_
     }
     let lends = |image: &Image<'_>| {
         let tables = image.contains(value).then(|| image.tables()).flatten();
-        tables.is_some_and(|tables| tables.lends(target.symbol, value))
+        tables.is_some_and(|tables| tables.lends(&target.symbol, value))
     };
     match slot.kind {
         SlotKind::Call | SlotKind::Address if !image.contains(value) => State::Bound(value),
@@ -82,8 +82,9 @@ pub fn late_original(
     images: &[Image<'_>],
     found: Option<usize>,
 ) -> Result<usize, SlotFailure> {
-    let defined = |image: &Image<'_>| {
-        image.tables().map(|tables| tables.definitions(target.symbol)).unwrap_or_default()
+    let defined = |image: &Image<'_>| -> Vec<usize> {
+        let tables = image.tables();
+        tables.map(|tables| tables.definitions(&target.symbol).collect()).unwrap_or_default()
     };
     match found {
         Some(address) if !image.contains(address) => Ok(address),
@@ -106,7 +107,7 @@ pub unsafe fn redirect(
     slot: &Slot,
     target: &Target,
     original: usize,
-    writer: &mut SlotWriter,
+    writer: &mut SlotWriter<'_>,
 ) -> Result<usize, SlotFailure> {
     let place = target.originals.claim(original).ok_or(SlotFailure::NoCopyLeft)?;
     if !target.originals.is_detoured(place) {
@@ -125,7 +126,7 @@ pub unsafe fn restore(
     slot: &Slot,
     target: &Target,
     place: usize,
-    writer: &mut SlotWriter,
+    writer: &mut SlotWriter<'_>,
 ) -> Result<(), SlotFailure> {
     let original = target.originals.entry(place).ok_or(SlotFailure::NotFound)?;
     // SAFETY: by this function's contract.

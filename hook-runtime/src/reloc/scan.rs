@@ -15,12 +15,12 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::image::Image;
+use super::image::{Image, Name};
 use super::rewrite::{self, SlotFailure, State};
 use super::slots::{self, Slot, Wanted};
 use crate::hook::original::{COPIES, Target};
 use crate::sys::loader::{self, Generation, Scope};
-use crate::sys::pages::SlotWriter;
+use crate::sys::pages::{Protections, SlotWriter};
 
 /// What a scan does with the slots that it finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,13 +158,14 @@ impl Scanner {
     fn bind_late(&self, pass: &mut Pass<'_>) {
         let mut late = std::mem::take(&mut pass.late);
         for Late { path, slot, found, .. } in &mut late {
-            let symbol = self.targets[slot.target].symbol;
+            let symbol = self.targets[slot.target].symbol.text();
             let version = slot.version.as_deref();
             *found = [Scope::Global, Scope::Object(path)]
                 .into_iter()
                 .find_map(|scope| loader::lookup(scope, symbol, version));
         }
         loader::forget_error();
+        pass.protections = Protections::default();
         loader::with_objects(|objects, _| {
             let images: Vec<_> = objects.iter().filter_map(|object| Image::new(*object)).collect();
             for image in &images {
@@ -200,12 +201,15 @@ struct Pass<'scanner> {
     tallies: Vec<Tally>,
     late: Vec<Late>,
     loading: bool,
+    /// Valid during one walk.
+    protections: Protections,
 }
 
 impl<'scanner> Pass<'scanner> {
     fn new(scanner: &'scanner Scanner, action: Action, extent: Extent) -> Self {
         let tallies = vec![Tally::default(); scanner.targets.len()];
-        Self { scanner, action, extent, tallies, late: Vec::new(), loading: false }
+        let protections = Protections::default();
+        Self { scanner, action, extent, tallies, late: Vec::new(), loading: false, protections }
     }
 
     fn is_about(&self, slot: &Slot) -> bool {
@@ -214,7 +218,8 @@ impl<'scanner> Pass<'scanner> {
 
     /// Handles the slots of one object. Called inside a walk only.
     fn object(&mut self, image: &Image<'_>, images: &[Image<'_>], slots: &[Slot]) {
-        let mut writer = SlotWriter::default();
+        let mut protections = std::mem::take(&mut self.protections);
+        let mut writer = SlotWriter::new(&mut protections);
         for slot in slots {
             if !self.is_about(slot) {
                 continue;
@@ -250,6 +255,7 @@ impl<'scanner> Pass<'scanner> {
             }
         }
         self.close(image, writer);
+        self.protections = protections;
     }
 
     /// Handles late slots of one object, now that the loader has been asked.
@@ -259,7 +265,8 @@ impl<'scanner> Pass<'scanner> {
         images: &[Image<'_>],
         late: impl Iterator<Item = &'late Late>,
     ) {
-        let mut writer = SlotWriter::default();
+        let mut protections = std::mem::take(&mut self.protections);
+        let mut writer = SlotWriter::new(&mut protections);
         for Late { slot, found, .. } in late {
             let target = self.scanner.targets[slot.target];
             // The slot may have been bound, or redirected, since it was seen.
@@ -279,6 +286,7 @@ impl<'scanner> Pass<'scanner> {
             self.note(slot, image, done.map(Some));
         }
         self.close(image, writer);
+        self.protections = protections;
     }
 
     fn note(
@@ -305,7 +313,7 @@ impl<'scanner> Pass<'scanner> {
         }
     }
 
-    fn close(&mut self, image: &Image<'_>, writer: SlotWriter) {
+    fn close(&mut self, image: &Image<'_>, writer: SlotWriter<'_>) {
         if let Err(error) = writer.finish() {
             let path = image.path().to_string_lossy();
             crate::log::warn!("a page of `{path}` stays writable: {error}");
@@ -323,10 +331,10 @@ pub fn scanner() -> &'static Scanner {
 }
 
 /// The function `symbol` of the object that holds `address`.
-pub fn sibling(address: usize, symbol: &CStr) -> Option<usize> {
+pub fn sibling(address: usize, symbol: &'static CStr) -> Option<usize> {
     loader::with_objects(|objects, _| {
         let mut images = objects.iter().filter_map(|object| Image::new(*object));
         let tables = images.find(|image| image.contains(address))?.tables()?;
-        tables.definitions(symbol).first().copied()
+        tables.definitions(&Name::new(symbol)).next()
     })
 }

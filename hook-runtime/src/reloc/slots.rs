@@ -8,7 +8,7 @@
 
 use std::ffi::{CStr, CString};
 
-use super::image::{Image, Relocation, Symbol, Tables};
+use super::image::{Image, Name, Relocation, Symbol, Tables};
 use crate::hook::original::Target;
 
 /// What a slot is for.
@@ -50,10 +50,13 @@ pub struct Slot {
     pub version: Option<CString>,
 }
 
-/// The wanted symbols, sorted by name.
+/// The wanted symbols.
 #[derive(Debug)]
 pub struct Wanted {
-    names: Vec<(&'static CStr, usize)>,
+    /// Sorted by name, with their numbers.
+    names: Vec<(Name, usize)>,
+    /// The letters that they begin with.
+    beginnings: Vec<[u8; 2]>,
 }
 
 impl Wanted {
@@ -61,41 +64,71 @@ impl Wanted {
     pub fn new(targets: &[&'static Target]) -> Self {
         let mut names: Vec<_> =
             targets.iter().enumerate().map(|(index, target)| (target.symbol, index)).collect();
-        names.sort_unstable();
-        Self { names }
+        names.sort_unstable_by_key(|(name, _)| name.text());
+        let beginning = |(name, _): &(Name, usize)| name.text().to_bytes().first_chunk().copied();
+        let mut beginnings: Vec<_> = names.iter().filter_map(beginning).collect();
+        beginnings.dedup();
+        Self { names, beginnings }
     }
 
     fn number(&self, name: &CStr) -> Option<usize> {
-        let found = self.names.binary_search_by(|(candidate, _)| (*candidate).cmp(name)).ok()?;
+        let found = self.names.binary_search_by(|(known, _)| known.text().cmp(name)).ok()?;
         Some(self.names[found].1)
+    }
+
+    /// The wanted symbols that an object takes from others or has itself: their indices
+    /// there, in ascending order, and their numbers. Most objects have none, and are
+    /// spared the walk through their relocations.
+    fn symbols_of(&self, tables: &Tables<'_>) -> Vec<(u32, usize)> {
+        let may_be = |symbol: &Symbol| {
+            self.beginnings.iter().any(|letters| tables.begins_with(symbol, *letters))
+        };
+        let taken = tables
+            .unlisted()
+            .filter(|(_, symbol)| may_be(symbol))
+            .filter_map(|(index, symbol)| Some((index, self.number(tables.name(symbol)?)?)));
+        let has = |(name, number): &(Name, usize)| {
+            let number = *number;
+            tables.listed(name).map(move |index| (index, number)).collect::<Vec<_>>()
+        };
+        let mut found: Vec<_> = taken.chain(self.names.iter().flat_map(has)).collect();
+        found.retain(|(index, _)| tables.symbol(*index).is_some_and(Symbol::may_be_function));
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 }
 
 /// All slots of `wanted` symbols in `image`.
 pub fn find(image: &Image<'_>, wanted: &Wanted) -> Vec<Slot> {
     let Some(tables) = image.tables() else { return Vec::new() };
+    let symbols = wanted.symbols_of(&tables);
+    let (Some(&(first, _)), Some(&(last, _))) = (symbols.first(), symbols.last()) else {
+        return Vec::new();
+    };
     let relocations = image.call_relocations().iter().chain(image.data_relocations());
-    relocations.filter_map(|&relocation| slot(image, &tables, wanted, relocation)).collect()
+    relocations
+        .filter(|relocation| (first..=last).contains(&relocation.symbol()))
+        .filter_map(|&relocation| {
+            let place = symbols.binary_search_by_key(&relocation.symbol(), |found| found.0).ok()?;
+            slot(image, &tables, relocation, symbols[place].1)
+        })
+        .collect()
 }
 
+/// What a relocation of a wanted symbol fills.
 fn slot(
     image: &Image<'_>,
     tables: &Tables<'_>,
-    wanted: &Wanted,
     relocation: Relocation,
+    target: usize,
 ) -> Option<Slot> {
     let kind = SlotKind::of(relocation)?;
-    let index = relocation.symbol();
     // With an addend the pointer would not be to the function's start.
-    if index == 0 || relocation.addend != 0 && kind == SlotKind::Pointer {
+    if relocation.addend != 0 && kind == SlotKind::Pointer {
         return None;
     }
-    let symbol: Symbol = tables.symbol(index)?;
-    if !tables.may_be_wanted(&symbol) || !symbol.may_be_function() {
-        return None;
-    }
-    let target = wanted.number(tables.name(&symbol)?)?;
     let address = image.base().wrapping_add(usize::try_from(relocation.offset).ok()?);
-    let version = tables.needed_version(index).map(CStr::to_owned);
+    let version = tables.needed_version(relocation.symbol()).map(CStr::to_owned);
     image.contains(address).then_some(Slot { address, kind, target, version })
 }

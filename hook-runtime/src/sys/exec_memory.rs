@@ -136,6 +136,8 @@ pub struct Reserved {
     pub start: u64,
     /// What will be there.
     staged: Vec<u8>,
+    /// Which of its pages hold anything.
+    used: Vec<bool>,
     keep: bool,
 }
 
@@ -148,7 +150,12 @@ pub fn reserve(at: Option<u64>, length: u64) -> io::Result<Reserved> {
     let got =
         unsafe { mmap_anonymous(hint, length as usize, protection, MapFlags::PRIVATE | fixed) }?;
     // What is not written traps, should anything ever go there.
-    let reserved = Reserved { start: got as u64, staged: vec![0xcc; length as usize], keep: false };
+    let reserved = Reserved {
+        start: got as u64,
+        staged: vec![0xcc; length as usize],
+        used: vec![false; (length / PAGE) as usize],
+        keep: false,
+    };
     match at {
         // Kernels before 4.17 take the flag for a hint.
         Some(at) if at != reserved.start => Err(io::ErrorKind::AddrInUse.into()),
@@ -169,19 +176,20 @@ impl Reserved {
         for (to, from) in self.staged.iter_mut().skip(offset).zip(bytes) {
             *to = *from;
         }
+        let end = offset.saturating_add(bytes.len());
+        let pages = offset / PAGE as usize..end.div_ceil(PAGE as usize);
+        self.used.iter_mut().take(pages.end).skip(pages.start).for_each(|used| *used = true);
     }
 
     /// Puts the staged bytes in place, while the memory is writable and not executable.
     fn fill(&mut self) {
-        // SAFETY: `start` is a mapping of exactly this length that is writable
-        // until it is sealed, and nobody else knows of it.
-        unsafe {
-            std::ptr::copy_nonoverlapping(
-                self.staged.as_ptr(),
-                self.start as *mut u8,
-                self.staged.len(),
-            )
-        };
+        let pages = self.staged.chunks(PAGE as usize).zip(&self.used).enumerate();
+        for (index, (page, _)) in pages.filter(|(_, (_, used))| **used) {
+            let to = (self.start + index as u64 * PAGE) as *mut u8;
+            // SAFETY: a page of a mapping as long as what is staged, which is writable
+            // until it is sealed, and nobody else knows of it.
+            unsafe { std::ptr::copy_nonoverlapping(page.as_ptr(), to, page.len()) };
+        }
     }
 
     fn protect(&self, protection: Protection) -> io::Result<()> {
@@ -195,7 +203,7 @@ impl Reserved {
         unsafe { map_over(file, self.start, self.staged.len() as u64, READ_EXECUTE) }
     }
 
-    /// Makes it executable, for ever.
+    /// Makes the pages that hold something executable, for ever, and gives the others back.
     pub fn seal(mut self, source: &Source) -> io::Result<()> {
         match source {
             Source::Anonymous => {
@@ -205,6 +213,16 @@ impl Reserved {
             Source::MemoryFile => self.map(memory_file(&self.staged)?)?,
         }
         self.keep = true;
+        let mut start = self.start;
+        for pages in self.used.chunk_by(|one, next| one == next) {
+            let length = pages.len() * PAGE as usize;
+            if !pages[0] {
+                // SAFETY: pages of ours in which nothing was put, so that nobody goes there.
+                // There is nothing to be done if the kernel refuses.
+                let _ = unsafe { munmap(start as *mut c_void, length) };
+            }
+            start += length as u64;
+        }
         Ok(())
     }
 }

@@ -124,8 +124,11 @@ pub fn parse(text: &str) -> Vec<MapsEntry> {
 
 /// The map of this process, sorted by address as the kernel gives it.
 pub fn read_self() -> io::Result<Vec<MapsEntry>> {
+    use std::io::Read as _;
+    // The kernel tells no size, so that room for the most of it is asked for at once.
+    let mut bytes = Vec::with_capacity(64 << 10);
+    std::fs::File::open("/proc/self/maps")?.read_to_end(&mut bytes)?;
     // Paths need not be UTF-8; what they say is only shown.
-    let bytes = std::fs::read("/proc/self/maps")?;
     Ok(parse(&String::from_utf8_lossy(&bytes)))
 }
 

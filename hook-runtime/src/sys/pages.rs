@@ -28,17 +28,33 @@ pub enum StoreError {
     NotRestored(Errno),
 }
 
+/// The protections of this process's memory, read once when they are first asked for. They
+/// must not be kept longer than the caller can vouch for the mappings.
+#[derive(Debug, Default)]
+pub struct Protections {
+    known: Option<Vec<Mapping>>,
+}
+
+impl Protections {
+    fn of(&mut self, address: usize) -> Result<MprotectFlags, StoreError> {
+        let known = match &self.known {
+            Some(known) => known,
+            None => self.known.insert(mappings()?),
+        };
+        let next = known.partition_point(|mapping| mapping.range.start <= address);
+        let holding = known[..next].last().filter(|mapping| mapping.range.contains(&address));
+        holding.map(|mapping| mapping.protection).ok_or(StoreError::Unmapped)
+    }
+}
+
 /// Writes slots, one after the other. A page that is not writable becomes so while
 /// consecutive slots lie in it, and gets its protection back with the first slot
 /// elsewhere, with [`SlotWriter::finish`] or when the writer is dropped.
-///
-/// What is known about one mapping is kept, so that the slots of an object cost one
-/// look at `/proc/self/maps`. A writer must therefore not live longer than the
-/// caller can vouch for the mappings.
-#[derive(Debug, Default)]
-pub struct SlotWriter {
-    known: Option<Mapping>,
-    open: Option<usize>,
+#[derive(Debug)]
+pub struct SlotWriter<'known> {
+    protections: &'known mut Protections,
+    /// The page that was made writable, and what it was before.
+    open: Option<(usize, MprotectFlags)>,
 }
 
 /// A range of addresses with one protection.
@@ -48,7 +64,12 @@ struct Mapping {
     protection: MprotectFlags,
 }
 
-impl SlotWriter {
+impl<'known> SlotWriter<'known> {
+    /// A writer that believes these protections.
+    pub fn new(protections: &'known mut Protections) -> Self {
+        Self { protections, open: None }
+    }
+
     /// Stores `value` into the pointer-sized slot at `address`.
     ///
     /// # Safety
@@ -60,12 +81,12 @@ impl SlotWriter {
             return Err(StoreError::Unaligned);
         }
         let page = address & !(rustix::param::page_size() - 1);
-        if self.open != Some(page) {
+        if self.open.is_none_or(|(open, _)| open != page) {
             self.close()?;
-            let protection = self.protection_of(address)?;
+            let protection = self.protections.of(address)?;
             if !protection.contains(MprotectFlags::WRITE) {
                 protect(page, protection | MprotectFlags::WRITE).map_err(StoreError::Refused)?;
-                self.open = Some(page);
+                self.open = Some((page, protection));
             }
         }
         // SAFETY: the caller vouches for the slot; it is aligned, mapped, writable.
@@ -79,26 +100,14 @@ impl SlotWriter {
     }
 
     fn close(&mut self) -> Result<(), StoreError> {
-        match (self.open.take(), &self.known) {
-            (Some(page), Some(mapping)) => {
-                protect(page, mapping.protection).map_err(StoreError::NotRestored)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn protection_of(&mut self, address: usize) -> Result<MprotectFlags, StoreError> {
-        match &self.known {
-            Some(mapping) if mapping.range.contains(&address) => Ok(mapping.protection),
-            _ => {
-                let mapping = mapping_of(address)?.ok_or(StoreError::Unmapped)?;
-                Ok(self.known.insert(mapping).protection)
-            }
+        match self.open.take() {
+            Some((page, before)) => protect(page, before).map_err(StoreError::NotRestored),
+            None => Ok(()),
         }
     }
 }
 
-impl Drop for SlotWriter {
+impl Drop for SlotWriter<'_> {
     fn drop(&mut self) {
         let _ = self.close();
     }
@@ -123,32 +132,26 @@ unsafe fn store_pointer(address: usize, value: usize) {
     slot.store(value, Ordering::Release);
 }
 
-/// The mapping that holds `address`.
-fn mapping_of(address: usize) -> Result<Option<Mapping>, StoreError> {
+/// All mappings, in ascending order.
+fn mappings() -> Result<Vec<Mapping>, StoreError> {
     let maps =
         rustix::fs::open(c"/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(StoreError::Refused)?;
-    let mut scanner = MapsScanner::new(address);
+    let mut scanner = MapsScanner::new();
+    let mut found = Vec::with_capacity(512);
     let mut buffer = [0_u8; 4096];
     loop {
         match rustix::io::read(&maps, &mut buffer) {
-            Ok(0) => return Ok(None),
-            Ok(length) => {
-                if let Some(found) = scanner.feed(&buffer[..length]) {
-                    return Ok(Some(found));
-                }
-            }
+            Ok(0) => return Ok(found),
+            Ok(length) => scanner.feed(&buffer[..length], &mut found),
             Err(Errno::INTR) => {}
             Err(error) => return Err(StoreError::Refused(error)),
         }
     }
 }
 
-/// Finds one address in the text of `/proc/self/maps`, however the text is cut
-/// into pieces, and without allocating: this runs while the loader's list of
-/// objects is locked.
+/// Reads the text of `/proc/self/maps`, however it is cut into pieces.
 struct MapsScanner {
-    address: usize,
     range: [usize; 2],
     field: Field,
     flags: MprotectFlags,
@@ -163,34 +166,35 @@ enum Field {
 }
 
 impl MapsScanner {
-    fn new(address: usize) -> Self {
-        Self { address, range: [0; 2], field: Field::Start, flags: MprotectFlags::empty() }
+    fn new() -> Self {
+        Self { range: [0; 2], field: Field::Start, flags: MprotectFlags::empty() }
     }
 
-    fn feed(&mut self, text: &[u8]) -> Option<Mapping> {
-        text.iter().find_map(|&byte| self.step(byte))
-    }
-
-    fn step(&mut self, byte: u8) -> Option<Mapping> {
-        match (self.field, byte) {
-            (_, b'\n') => *self = Self::new(self.address),
-            (Field::Start, b'-') => self.field = Field::End,
-            (Field::End, b' ') => self.field = Field::Flags,
-            (Field::Flags, b' ') => {
-                self.field = Field::Rest;
-                let range = self.range[0]..self.range[1];
-                return range
-                    .contains(&self.address)
-                    .then_some(Mapping { range, protection: self.flags });
+    fn feed(&mut self, mut text: &[u8], found: &mut Vec<Mapping>) {
+        while let Some((&byte, rest)) = text.split_first() {
+            text = rest;
+            match (self.field, byte) {
+                (Field::Rest, _) => {
+                    let end = std::iter::once(&byte).chain(rest).position(|&byte| byte == b'\n');
+                    let Some(end) = end else { return };
+                    text = &rest[end..];
+                    *self = Self::new();
+                }
+                (Field::Start, b'-') => self.field = Field::End,
+                (Field::End, b' ') => self.field = Field::Flags,
+                (Field::Flags, b' ') => {
+                    self.field = Field::Rest;
+                    let range = self.range[0]..self.range[1];
+                    found.push(Mapping { range, protection: self.flags });
+                }
+                (Field::Start, _) => self.digit(0, byte),
+                (Field::End, _) => self.digit(1, byte),
+                (Field::Flags, b'r') => self.flags |= MprotectFlags::READ,
+                (Field::Flags, b'w') => self.flags |= MprotectFlags::WRITE,
+                (Field::Flags, b'x') => self.flags |= MprotectFlags::EXEC,
+                (Field::Flags, _) => {}
             }
-            (Field::Start, _) => self.digit(0, byte),
-            (Field::End, _) => self.digit(1, byte),
-            (Field::Flags, b'r') => self.flags |= MprotectFlags::READ,
-            (Field::Flags, b'w') => self.flags |= MprotectFlags::WRITE,
-            (Field::Flags, b'x') => self.flags |= MprotectFlags::EXEC,
-            (Field::Flags | Field::Rest, _) => {}
         }
-        None
     }
 
     fn digit(&mut self, which: usize, byte: u8) {
@@ -211,11 +215,10 @@ mod tests {
 ";
 
     fn scan(address: usize, piece: usize) -> Option<MprotectFlags> {
-        let mut scanner = MapsScanner::new(address);
-        MAPS.as_bytes()
-            .chunks(piece)
-            .find_map(|text| scanner.feed(text))
-            .map(|mapping| mapping.protection)
+        let (mut scanner, mut found) = (MapsScanner::new(), Vec::new());
+        MAPS.as_bytes().chunks(piece).for_each(|text| scanner.feed(text, &mut found));
+        assert_eq!(found.len(), 4);
+        Protections { known: Some(found) }.of(address).ok()
     }
 
     #[test]
@@ -232,7 +235,7 @@ mod tests {
     }
 
     fn protection_now(address: usize) -> MprotectFlags {
-        mapping_of(address).unwrap().unwrap().protection
+        Protections::default().of(address).unwrap()
     }
 
     #[test]
@@ -248,7 +251,8 @@ mod tests {
             )
         }
         .unwrap() as usize;
-        let mut writer = SlotWriter::default();
+        let mut protections = Protections::default();
+        let mut writer = SlotWriter::new(&mut protections);
         let slots = [pages + 64, pages + 72, pages + size];
         for slot in slots {
             // SAFETY: the slots lie in the mapping made above, which only this test uses.

@@ -92,6 +92,12 @@ pub fn first_that_blocks(signal: i32, limit: Duration) -> Option<u32> {
     blocking.first().copied()
 }
 
+/// Whether this thread is the only one.
+#[must_use]
+pub fn is_alone() -> bool {
+    all().len() == 1
+}
+
 /// The kernel's numbers of all threads.
 #[must_use]
 pub fn all() -> Vec<u32> {

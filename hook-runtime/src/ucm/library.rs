@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use super::layout::{Config, Link, MemTypeEvent};
 use crate::event::MemoryClass;
+use crate::reloc::image::Image;
 use crate::sys::loader::{self, Resident};
 
 /// What is used of libucm.
@@ -134,6 +135,10 @@ impl MemoryTypes {
 
 /// The library `name` if it is loaded: that in the directory `home`, or else any.
 fn resident(home: Option<&[u8]>, name: &CStr) -> Option<Resident> {
+    // Where it is not loaded, the loader would look for it in every directory first.
+    if !is_loaded(name) {
+        return None;
+    }
     let at_home = home.and_then(|home| {
         let path = [home, b"/", name.to_bytes()].concat();
         Resident::find(&CString::new(path).ok()?)
@@ -141,6 +146,17 @@ fn resident(home: Option<&[u8]>, name: &CStr) -> Option<Resident> {
     let found = at_home.or_else(|| Resident::find(name));
     loader::forget_error();
     found
+}
+
+/// Whether some object has this name, be it its file's or the one that it gives itself.
+fn is_loaded(name: &CStr) -> bool {
+    loader::with_objects(|objects, _| {
+        objects.iter().any(|object| {
+            let file = object.name().to_bytes().rsplit(|&byte| byte == b'/').next();
+            file == Some(name.to_bytes())
+                || Image::new(*object).and_then(|image| image.soname()) == Some(name)
+        })
+    })
 }
 
 /// The directory that holds `path`.

@@ -64,7 +64,7 @@ fn a_gap_that_is_taken_meanwhile_is_passed_over() {
 
 #[test]
 fn nothing_is_found_where_nothing_is_free() {
-    let mut arena = Arena { gaps: Vec::new(), blocks: Vec::new() };
+    let mut arena = Arena { gaps: Vec::new(), blocks: Vec::new(), hopeless: Vec::new() };
     assert_eq!(arena.trampoline(0..u64::MAX, 16), None);
     let search = Search::new(0x7000_0000_0000, &[1], Traps::All).expect("a displacement byte");
     assert_eq!(arena.island(&search), None);

@@ -21,6 +21,7 @@ pub mod tag {
     pub const RELACOUNT: u64 = 0x6fff_fff9;
     pub const VERNEED: u64 = 0x6fff_fffe;
     pub const VERNEEDNUM: u64 = 0x6fff_ffff;
+    pub const VERDEF: u64 = 0x6fff_fffc;
 }
 
 /// A type whose values may have any bit pattern.
