@@ -20,8 +20,9 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 pub use self::{
     foreign::{AUTOCONF_OPTIONS, AutoconfOption, UCX_OPTIONS},
     options::{
-        CheckOptions, DemoOptions, EmitOptions, Format, Generated, INSTALL_DIRS, InstallDir,
-        InstallOptions, MatrixFormat, MatrixOptions, Options, ToolkitCommand, VerifyOptions,
+        CheckOptions, DemoOptions, EmitOptions, ExplainOptions, Format, Generated, INSTALL_DIRS,
+        InstallDir, InstallOptions, MatrixFormat, MatrixOptions, Options, ToolkitCommand,
+        VerifyOptions,
     },
 };
 use crate::error::{Code, Error};
@@ -39,6 +40,8 @@ pub enum Command {
     Demo(DemoOptions),
     /// `emit`: the report in another format.
     Emit(EmitOptions),
+    /// `explain`: why the answers are what they are.
+    Explain(ExplainOptions),
     /// `verify`: what the hooks would see.
     Verify(VerifyOptions),
     /// `install`: libucm_cuda into a UCX.
@@ -129,6 +132,10 @@ pub fn parse(arguments: &[OsString]) -> Result<Parsed, Error> {
             let inner = matches.subcommand_matches("check").unwrap_or(&matches);
             (Command::Check(check), inner, options)
         }
+        Some(options::Subcommand::Explain { options, explain }) => {
+            let inner = matches.subcommand_matches("explain").unwrap_or(&matches);
+            (Command::Explain(explain), inner, options)
+        }
         Some(options::Subcommand::Toolkit { command }) => {
             (Command::Toolkit(command), &matches, cli.options)
         }
@@ -171,7 +178,7 @@ pub(crate) fn definition() -> clap::Command {
         command.args_override_self(true)
     };
     let command = options::Cli::command().args_override_self(true);
-    with_dirs(command).mut_subcommand("check", with_dirs)
+    with_dirs(command).mut_subcommand("check", with_dirs).mut_subcommand("explain", with_dirs)
 }
 
 /// The definition as people see it, in the manual and in completions.

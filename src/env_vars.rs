@@ -37,6 +37,8 @@ variables! {
     CUDA_TOOLKIT_ROOT = "CUDAToolkit_ROOT", false, "the same, after CUDA_ROOT";
     GDRCOPY_HOME = "GDRCOPY_HOME", false, "gdrcopy's directory, looked at when guessing (not in compat mode)";
     GDRCOPY_ROOT = "GDRCOPY_ROOT", false, "the same, after GDRCOPY_HOME";
+    CONDA_PREFIX = "CONDA_PREFIX", false, "the conda environment that is active: its packages are hinted at";
+    SPACK_ENV = "SPACK_ENV", false, "the Spack environment that is active, for the same purpose";
     CPATH = "CPATH", false, "header directories of the compiler";
     C_INCLUDE_PATH = "C_INCLUDE_PATH", false, "the same, for C alone";
     LIBRARY_PATH = "LIBRARY_PATH", false, "library directories of the compiler";

@@ -24,6 +24,20 @@ pub struct Error {
     pub means: Vec<String>,
     /// What to do: a sentence each.
     pub hints: Vec<String>,
+    /// What to change in the command line that was typed; whoever shows the
+    /// error makes the whole command of it.
+    pub remedies: Vec<Remedy>,
+}
+
+/// A change to a command line after which it can be met.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remedy {
+    /// This argument in the place of those that name the same option or
+    /// variable, or besides: `--with-cuda=/usr/local/cuda`, `CC=gcc`.
+    Set(String),
+    /// Without the arguments that are this, to the letter, or name this
+    /// option.
+    Drop(String),
 }
 
 impl Error {
@@ -36,6 +50,7 @@ impl Error {
             said: None,
             means: Vec::new(),
             hints: Vec::new(),
+            remedies: Vec::new(),
         }
     }
 
@@ -66,6 +81,20 @@ impl Error {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// Adds a change to the command line that helps.
+    #[must_use]
+    pub fn remedy(mut self, remedy: Remedy) -> Self {
+        self.remedies.push(remedy);
+        self
+    }
+
+    /// Asks whether an argument was meant, which then is the remedy.
+    #[must_use]
+    pub fn did_you_mean(self, argument: impl Into<String>) -> Self {
+        let argument = argument.into();
+        self.hint(format!("Did you mean `{argument}`?")).remedy(Remedy::Set(argument))
     }
 
     /// The exit code that this error ends a run with.

@@ -7,12 +7,13 @@ use serde_json::Value;
 
 use super::stamp;
 use crate::{
-    error::{Code, Error},
+    error::{Code, Error, Remedy},
     host::{
         Host,
         process::{Completed, Invocation, Status, find_program},
     },
     model::Module,
+    packages::{self, About, Item},
     ui::{Event, Sink},
 };
 
@@ -62,7 +63,8 @@ pub(super) fn find(host: &Host) -> Result<Utf8PathBuf, Error> {
     if let Some(named) = host.env.get("CARGO").filter(|value| !value.is_empty()) {
         let (found, _) = find_program(named, &host.env.path_dirs());
         return found.ok_or_else(|| {
-            no_cargo(format!("The variable CARGO names `{named}`, which cannot be executed."))
+            let means = format!("The variable CARGO names `{named}`, which cannot be executed.");
+            no_cargo(means, host)
         });
     }
     let mut dirs = host.env.path_dirs();
@@ -70,15 +72,18 @@ pub(super) fn find(host: &Host) -> Result<Utf8PathBuf, Error> {
     let (found, looked) = find_program("cargo", &dirs);
     found.ok_or_else(|| {
         let places: Vec<String> = looked.iter().map(|place| format!("`{place}`")).collect();
-        no_cargo(format!("Looked for {}.", places.join(", ")))
+        no_cargo(format!("Looked for {}.", places.join(", ")), host)
     })
 }
 
-fn no_cargo(means: String) -> Error {
+fn no_cargo(means: String, host: &Host) -> Error {
+    let or = "take it from https://rustup.rs, or set CARGO";
+    let rust = packages::hint(Item::Rust, host, &About::default(), Some(or));
     Error::new(Code::NoCargo, "cargo, which builds hook-runtime, was not found")
         .means(means)
-        .hint("Install Rust (Debian: `apt-get install cargo`, or https://rustup.rs), or set CARGO.")
+        .hint(rust)
         .hint("To configure without building hook-runtime, add `--no-build`.")
+        .remedy(Remedy::Set("--no-build".to_owned()))
 }
 
 /// Where cargo keeps the sources of crates.

@@ -15,7 +15,7 @@ const INSTALLATION: &str = "Installation directories";
 #[command(
     name = "ucx-configure",
     about = "Finds CUDA, NVML, nvcc and gdrcopy as UCX v1.19.0's configure does, and builds hook-runtime to match",
-    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...\n       ucx-configure emit FORMAT[:NAME] [-B DIR] [-o DIR]\n       ucx-configure verify [DIR | --program FILE]\n       ucx-configure install --into-ucx DIR [-B DIR] [--undo]\n       ucx-configure matrix --toolkit VERSION|DIR ... [--format FORMAT]",
+    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure explain [ITEM] [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...\n       ucx-configure emit FORMAT[:NAME] [-B DIR] [-o DIR]\n       ucx-configure verify [DIR | --program FILE]\n       ucx-configure install --into-ucx DIR [-B DIR] [--undo]\n       ucx-configure matrix --toolkit VERSION|DIR ... [--format FORMAT]",
     version,
     disable_help_subcommand = true,
     subcommand_negates_reqs = true
@@ -28,7 +28,6 @@ pub(super) struct Cli {
 }
 
 #[derive(Debug, clap::Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "one of it is made in a run")]
 pub(super) enum Subcommand {
     /// Detect as configure does; write nothing, build nothing
     Check {
@@ -36,6 +35,13 @@ pub(super) enum Subcommand {
         options: Options,
         #[command(flatten)]
         check: CheckOptions,
+    },
+    /// Say why the answers are what they are, or what a key means
+    Explain {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        explain: ExplainOptions,
     },
     /// List or fetch CUDA toolkits made from NVIDIA's wheels
     Toolkit {
@@ -189,6 +195,14 @@ pub struct CheckOptions {
     /// Print the value of one substitution, conditional or macro, and nothing else
     #[arg(long, value_name = "NAME", conflicts_with = "format", help_heading = "Check")]
     pub print: Option<String>,
+}
+
+/// The options of `explain` alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct ExplainOptions {
+    /// What to explain: a component, a feature, a header, a library, a question of the run; or an exit code, a message's code, a variable, a probe, a format (`KEYS` lists them)
+    #[arg(value_name = "ITEM", help_heading = "Explain")]
+    pub item: Option<String>,
 }
 
 /// What to do with toolkits.

@@ -8,11 +8,16 @@ use std::{
 };
 
 use super::{AUTOCONF_OPTIONS, Occurrences, UCX_OPTIONS, help::Show};
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, Remedy};
 
 /// The commands.
-const COMMANDS: &[&str] =
-    &["check", "toolkit", "demo", "emit", "verify", "install", "matrix", "generate", "loaded"];
+const COMMANDS: &[&str] = &[
+    "check", "explain", "toolkit", "demo", "emit", "verify", "install", "matrix", "generate",
+    "loaded",
+];
+
+/// Those that take configure's options, in autoconf's manners.
+const LIKE_CONFIGURE: &[&str] = &["check", "explain"];
 
 /// What the arguments come to.
 #[derive(Debug)]
@@ -54,7 +59,7 @@ struct Known {
 /// Reads the arguments.
 pub(super) fn scan(arguments: &[OsString], definition: &clap::Command) -> Result<Scanned, Error> {
     let (subcommand, known) = subcommand(arguments, definition);
-    if let Some(name) = subcommand.filter(|name| *name != "check") {
+    if let Some(name) = subcommand.filter(|name| !LIKE_CONFIGURE.contains(name)) {
         // Their arguments are in plain form: autoconf knows no such commands.
         let wants_help = arguments.iter().any(|argument| argument == "--help" || argument == "-h");
         return Ok(if wants_help && arguments.len() == 2 {
@@ -85,6 +90,8 @@ pub(super) fn scan(arguments: &[OsString], definition: &clap::Command) -> Result
         } else if subcommand_left.is_some_and(|name| argument == name) {
             subcommand_left = None;
             scanner.bare = None;
+        } else if subcommand == Some("explain") && scanner.is_item(argument) {
+            scanner.result.plain.push(argument.clone());
         } else {
             scanner.operand(argument)?;
         }
@@ -97,12 +104,14 @@ fn subcommand(
     arguments: &[OsString],
     definition: &clap::Command,
 ) -> (Option<&'static str>, BTreeMap<String, Known>) {
-    let check = definition.find_subcommand("check").map(known_options).unwrap_or_default();
+    let of = |name: &str| definition.find_subcommand(name).map(known_options).unwrap_or_default();
+    let check = of("check");
     let root = known_options(definition);
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         if let Some(name) = COMMANDS.iter().copied().find(|name| argument == name) {
-            return (Some(name), if name == "check" { check } else { root });
+            let is_like = LIKE_CONFIGURE.contains(&name);
+            return (Some(name), if is_like { of(name) } else { root });
         }
         let name = argument.to_str().unwrap_or_default().trim_start_matches('-');
         if argument.as_bytes().starts_with(b"-")
@@ -283,6 +292,11 @@ impl<'a> Scanner<'a> {
         self.result.plain.iter().any(|plain| plain == "--enable-option-checking=no")
     }
 
+    /// Whether it may be the item that is to be explained.
+    fn is_item(&self, argument: &OsStr) -> bool {
+        self.bare.is_none() && split(argument.as_bytes()).1.is_none()
+    }
+
     /// An argument that is no option.
     fn operand(&mut self, argument: &OsStr) -> Result<(), Error> {
         let bare = self.bare.take();
@@ -298,7 +312,9 @@ impl<'a> Scanner<'a> {
         Err(match bare {
             Some(bare) => error
                 .means(format!("The value of `--{bare}` comes after an equals sign."))
-                .hint(format!("Write `--{bare}={shown}`.")),
+                .hint(format!("Write `--{bare}={shown}`."))
+                .remedy(Remedy::Set(format!("--{bare}={shown}")))
+                .remedy(Remedy::Drop(shown.to_string())),
             None => {
                 let near = COMMANDS
                     .iter()
@@ -339,7 +355,12 @@ fn no_option(argument: &OsStr, near: Option<&str>) -> Error {
     let Some(near) = near else {
         return Error::new(Code::Usage, what).hint("`ucx-configure --help` lists the options.");
     };
-    let error = Error::new(Code::NearMiss, what).hint(format!("Did you mean `{near}`?"));
+    let value = split(argument.as_bytes()).1.map(String::from_utf8_lossy);
+    let meant = value.map_or_else(|| near.to_owned(), |value| format!("{near}={value}"));
+    let error = Error::new(Code::NearMiss, what)
+        .hint(format!("Did you mean `{near}`?"))
+        .remedy(Remedy::Drop(argument.to_string_lossy().into_owned()))
+        .remedy(Remedy::Set(meant));
     // Other packages' options may have any name, and pass unchecked.
     if family(name.trim_start_matches('-')).1.is_empty() {
         return error;

@@ -32,7 +32,7 @@ pub fn resolve(option: &str, typed: &Utf8Path, host: &Host) -> Result<Utf8PathBu
     let error = Error::new(Code::NoSuchDirectory, what);
     let error = if path == typed { error } else { error.means(format!("It means `{path}`.")) };
     Err(match nearest(&path) {
-        Some(near) => error.hint(format!("Did you mean `{option}={near}`?")),
+        Some(near) => error.did_you_mean(format!("{option}={near}")),
         None => error.hint(format!("Give the directory, or `{option}` alone to have it found.")),
     })
 }

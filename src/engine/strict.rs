@@ -28,6 +28,8 @@ mod versions;
 
 use std::{thread, time::Duration};
 
+pub use self::hints::missing;
+
 use camino::Utf8Path;
 
 use self::{

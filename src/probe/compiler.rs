@@ -24,7 +24,7 @@ use super::{
     known::{Known, Said},
 };
 use crate::{
-    error::{Code, Error},
+    error::{Code, Error, Remedy},
     host::{
         Host,
         fs::{self, Scratch},
@@ -441,7 +441,7 @@ fn speaks_cplusplus(command: &[String], trial: &Trial) -> Error {
         .into_iter()
         .find(|(name, _)| program.contains(name))
         .map_or_else(|| "gcc".to_owned(), |(name, c_name)| program.replace(name, c_name));
-    error.hint(format!("Write `CC={c_compiler}`."))
+    error.hint(format!("Write `CC={c_compiler}`.")).remedy(Remedy::Set(format!("CC={c_compiler}")))
 }
 
 /// The middle parts of an error about a compiler that does not work.

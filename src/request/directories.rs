@@ -104,8 +104,12 @@ pub(super) fn must_exist(option: &str, typed: &Utf8Path, host: &Host) -> Result<
         Kind::Directory => Ok(()),
         Kind::File | Kind::Special => Err(file(option, typed, error)),
         Kind::Dangling(target) => {
-            Err(error(format!("`{typed}` is a link to `{target}`, which does not exist"))
-                .hint("Mend the link, or name the directory that it should lead to."))
+            let error = error(format!("`{typed}` is a link to `{target}`, which does not exist"));
+            let real = path.parent().map(|parent| parent.join(&target));
+            Err(match real.and_then(|real| nearest(&real)) {
+                Some(near) => error.did_you_mean(format!("{option}={near}")),
+                None => error.hint("Mend the link, or name the directory that it should lead to."),
+            })
         }
         Kind::Unreachable(said) => {
             Err(error(format!("`{typed}` cannot be looked at")).said(said).hint(
@@ -121,7 +125,7 @@ pub(super) fn must_exist(option: &str, typed: &Utf8Path, host: &Host) -> Result<
             }
             let missing = relative(missing);
             Err(match nearest(&path) {
-                Some(near) => missing.hint(format!("Did you mean `{option}={near}`?")),
+                Some(near) => missing.did_you_mean(format!("{option}={near}")),
                 None => {
                     let base = existing_base(&path);
                     missing
@@ -144,7 +148,7 @@ fn file(option: &str, typed: &Utf8Path, error: impl Fn(String) -> Error) -> Erro
         .and_then(Utf8Path::parent)
         .filter(|root| !root.as_str().is_empty());
     match root {
-        Some(root) => error.hint(format!("Did you mean `{option}={root}`?")),
+        Some(root) => error.did_you_mean(format!("{option}={root}")),
         None => error.hint("Name the directory that holds `include` and `lib64`."),
     }
 }

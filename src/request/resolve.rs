@@ -18,7 +18,7 @@ use super::{
 use crate::{
     cli::{Command, INSTALL_DIRS, OptionChecking, Typed},
     env_vars,
-    error::{Code, Error},
+    error::{Code, Error, Remedy},
     host::Host,
     model::{CudaVersion, Mode},
 };
@@ -120,7 +120,8 @@ fn mode(typed: &Typed) -> Result<Mode, Error> {
         Some(version) => {
             Err(Error::new(Code::Usage, format!("`--compat={}` is not known", version.display()))
                 .means("The behaviour of one release was recorded, v1.19.0.")
-                .hint("Write `--compat=v1.19.0`."))
+                .hint("Write `--compat=v1.19.0`.")
+                .remedy(Remedy::Set("--compat=v1.19.0".to_owned())))
         }
     }
 }
@@ -149,7 +150,10 @@ pub(super) fn empty(option: &str, host: &Host, without: Option<&str>) -> Error {
             error = error.means(format!("Not set in this environment: {list}."));
         }
         if let Some(name) = set.first() {
-            error = error.hint(format!("`{name}` is set: write `{option}=${name}`."));
+            let value = host.env.get(name).unwrap_or_default();
+            error = error
+                .hint(format!("`{name}` is set: write `{option}=${name}`."))
+                .remedy(Remedy::Set(format!("{option}={value}")));
         }
     }
     match without {
@@ -359,7 +363,8 @@ impl Resolver<'_> {
                 Code::Usage,
                 format!("`{option}` needs an absolute directory, and `{path}` is none"),
             )
-            .hint(format!("Write `{option}={}`.", self.host.absolute(&path))));
+            .hint(format!("Write `{option}={}`.", self.host.absolute(&path)))
+            .remedy(Remedy::Set(format!("{option}={}", self.host.absolute(&path)))));
         }
         let trimmed = path.as_str().trim_end_matches('/');
         Ok(if trimmed.is_empty() { "/" } else { trimmed }.to_owned())
@@ -382,7 +387,8 @@ fn made_toolkit<V: FromStr>(
             Code::UnknownVersion,
             format!("`{option}={text}`: no wheels of it"),
         )
-        .hint(format!("Name its directory, or write `{option}=stub:2.5`.")));
+        .hint(format!("Name its directory, or write `{option}=stub:2.5`."))
+        .remedy(Remedy::Set(format!("{option}=stub:2.5"))));
     }
     let Ok(parsed) = version.parse::<V>() else {
         let example = if has_wheels { CudaVersion::new(12, 5).to_string() } else { "2.5".into() };
@@ -391,7 +397,8 @@ fn made_toolkit<V: FromStr>(
             _ => format!("`{version}` is not a version"),
         };
         return Err(Error::new(Code::UnknownVersion, format!("`{option}={text}`: {what}"))
-            .hint(format!("Write `{option}={kind}:{example}`.")));
+            .hint(format!("Write `{option}={kind}:{example}`."))
+            .remedy(Remedy::Set(format!("{option}={kind}:{example}"))));
     };
     Ok(Some(if kind == "stub" { Location::Stub(parsed) } else { Location::Wheel(parsed) }))
 }

@@ -8,7 +8,7 @@ use std::{
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{last_run::LastRun, outputs, remarks, requirement};
+use super::{explain, last_run::LastRun, outputs, remarks, requirement};
 use crate::{
     build,
     cli::Typed,
@@ -96,7 +96,7 @@ fn detect_and_build(
         .or_else(|| requirement::cap(request, &report).err());
     remarks::record(&mut report, request, error.as_ref());
     let result = match error {
-        Some(error) => Err(failed(error, &report, &request.build_dir, sink)),
+        Some(error) => Err(failed(error, &report, &request.build_dir, host, sink)),
         None => finish(&report, request, host, sink),
     };
     (Some(report), result)
@@ -121,7 +121,13 @@ fn finish(
 /// Leaves the report of a run that failed. The other outputs stay as they
 /// were, so that nothing that depends on them is built anew for nothing; the
 /// error says so.
-fn failed(error: Error, report: &Report, build_dir: &Utf8Path, sink: &mut dyn Sink) -> Error {
+fn failed(
+    error: Error,
+    report: &Report,
+    build_dir: &Utf8Path,
+    host: &Host,
+    sink: &mut dyn Sink,
+) -> Error {
     // An interrupted run knows too little for a report.
     if error.code == Code::Interrupted {
         return error;
@@ -135,7 +141,14 @@ fn failed(error: Error, report: &Report, build_dir: &Utf8Path, sink: &mut dyn Si
     };
     // That the report cannot be written is a fault beside the one told.
     let _ = outputs::write_report(report, build_dir, sink);
-    error
+    // What is shown is the short form of what `explain` has to say.
+    match error.code {
+        Code::CudaNotMet | Code::NvmlNotMet | Code::GdrCopyNotMet | Code::NeedsCuda => {
+            let command = explain::command_for(build_dir, host);
+            error.hint(format!("`{command}` shows every step that led here."))
+        }
+        _ => error,
+    }
 }
 
 /// Makes a build directory ours for this run, and cleans up what a run that

@@ -9,6 +9,7 @@
 mod check;
 mod configure;
 mod emit;
+mod explain;
 mod generate;
 mod install;
 mod last_run;
@@ -16,6 +17,7 @@ mod matrix;
 mod outputs;
 mod print;
 mod remarks;
+mod remedy;
 mod report_file;
 mod requirement;
 mod toolkit;
@@ -38,15 +40,15 @@ use crate::{
 /// Runs the command that the arguments ask for, and shows how it ended.
 pub fn run(arguments: &[OsString], host: Host) -> Exit {
     match cli::parse(arguments) {
-        Ok(Parsed::Show(text)) => finish(print_line(text.trim_end()), Mode::Strict),
+        Ok(Parsed::Show(text)) => finish(print_line(text.trim_end()), Mode::Strict, arguments),
         Ok(Parsed::Run(typed)) => {
             let mode = match typed.options.compat {
                 Some(_) => Mode::Compat,
                 None => Mode::Strict,
             };
-            finish(command(&typed, host), mode)
+            finish(command(&typed, host), mode, arguments)
         }
-        Err(error) => finish(Err(error), Mode::Strict),
+        Err(error) => finish(Err(error), Mode::Strict, arguments),
     }
 }
 
@@ -71,6 +73,7 @@ fn command(typed: &Typed, host: Host) -> Result<(), Error> {
         Command::Toolkit(command) => toolkit::run(typed, command, &host),
         Command::Demo(options) => toolkit::demo(typed, options, &host),
         Command::Emit(options) => emit::run(options, &host),
+        Command::Explain(options) => explain::run(typed, options, host),
         Command::Verify(options) => verify::run(options, &host),
         Command::Install(options) => install::run(options, &host),
         Command::Matrix(options) => matrix::run(options, host),
@@ -80,8 +83,12 @@ fn command(typed: &Typed, host: Host) -> Result<(), Error> {
 }
 
 /// Shows an error, if there is one, and says how the run ends.
-fn finish(result: Result<(), Error>, mode: Mode) -> Exit {
+fn finish(result: Result<(), Error>, mode: Mode, arguments: &[OsString]) -> Exit {
     let Err(error) = result else { return Exit::Done };
+    let error = match remedy::command(arguments, &error.remedies) {
+        Some(command) => error.hint(format!("Run `{command}`.")),
+        None => error,
+    };
     // The first line is the original's where the error is one of its own.
     let mode = match error.code {
         Code::CudaNotMet | Code::NvmlNotMet | Code::GdrCopyNotMet => mode,

@@ -5,7 +5,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use crate::{
     build::MODULE_DIR,
     emit::{EMITTERS, Emitter},
-    error::{Code, Error},
+    error::{Code, Error, Remedy},
     host::fs::{self, Kind},
     model::Report,
     ui::{Event, Sink},
@@ -60,6 +60,15 @@ fn not_ours(path: &Utf8Path) -> Error {
     )
     .means(format!("Every `{name}` of ours names `ucx-configure` in its first lines."))
     .hint("Name another build directory with `-B DIR`, or move the file away.")
+    .remedy(Remedy::Set(format!("--build-dir={}", beside(path))))
+}
+
+/// A directory below that of a file, whose name nobody has taken.
+fn beside(path: &Utf8Path) -> Utf8PathBuf {
+    let dir = path.parent().unwrap_or(Utf8Path::new("."));
+    let names = std::iter::once("build".to_owned()).chain((2..).map(|n| format!("build{n}")));
+    let is_free = |dir: &Utf8PathBuf| fs::kind(dir.as_std_path()) == Kind::Missing;
+    names.map(|name| dir.join(name)).find(is_free).unwrap_or_else(|| dir.join("build"))
 }
 
 /// Writes every output that has changed.

@@ -32,7 +32,7 @@ pub(super) fn value(report: &Report, name: &str) -> Result<String, Error> {
     }
     let error = Error::new(Code::Usage, format!("`--print={name}`: there is nothing of that name"));
     Err(match nearest(report, name) {
-        Some(near) => error.hint(format!("Did you mean `--print={near}`?")),
+        Some(near) => error.did_you_mean(format!("--print={near}")),
         None => error.hint("`config.mk` and `config.h` in a build directory show every name."),
     })
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Its file.
-const FILE: &str = "ucx-configure.json";
+pub(super) const FILE: &str = "ucx-configure.json";
 
 /// What is read first: another version of the form may differ in all else.
 #[derive(Deserialize)]

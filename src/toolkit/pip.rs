@@ -15,6 +15,7 @@ use crate::{
         Host, fs,
         process::{Completed, Invocation},
     },
+    packages::{self, About, Item},
     ui::{Event, Sink},
 };
 
@@ -67,7 +68,7 @@ impl Pip {
         }
         Err(Error::new(Code::NoPip, "neither pip nor uv was found to fetch wheels with")
             .means(format!("Tried {}.", tried.join("; ")))
-            .hint("Install pip (Debian: `apt-get install python3-pip`) or uv.")
+            .hint(packages::hint(Item::Pip, host, &About::default(), Some("uv")))
             .hint("Or use a toolkit that is installed: `--with-cuda=DIR`."))
     }
 

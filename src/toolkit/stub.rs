@@ -13,7 +13,7 @@ use super::{
     place::{self, Sum},
 };
 use crate::{
-    error::{Code, Error},
+    error::{Code, Error, Remedy},
     host::{Host, fs},
     model::{CudaVersion, GdrVersion},
     probe::Compiler,
@@ -208,10 +208,18 @@ fn embedded(name: &str) -> Result<&'static [u8], Error> {
 /// There is no stub of that version: names those that there are.
 fn unknown(name: &str, version: &str, package: &Package) -> Error {
     let list: Vec<String> = package.versions.iter().map(|known| format!("`{known}`")).collect();
-    let newest = package.versions.last().map_or("", String::as_str);
+    let number = |text: &str| {
+        let (major, minor) = text.split_once('.')?;
+        Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+    };
+    // The newest that is not newer: what it promises is there.
+    let asked = number(version);
+    let not_newer = package.versions.iter().rfind(|known| number(known) <= asked);
+    let near = not_newer.or(package.versions.first()).map_or("", String::as_str);
     Error::new(Code::UnknownVersion, format!("there is no stub of {name} {version}"))
         .means(format!("There are stubs of {name} {}.", list.join(", ")))
-        .hint(format!("Take one of these, such as `--with-{name}=stub:{newest}`."))
+        .hint(format!("Take one of these, such as `--with-{name}=stub:{near}`."))
+        .remedy(Remedy::Set(format!("--with-{name}=stub:{near}")))
 }
 
 #[cfg(test)]

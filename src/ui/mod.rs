@@ -4,6 +4,7 @@ mod bars;
 mod config_log;
 pub mod error;
 mod events;
+pub mod explain;
 mod progress;
 mod scratch;
 pub mod style;

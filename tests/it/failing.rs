@@ -14,7 +14,7 @@ use ucx_configure::{
     host::{env::Snapshot, fs},
 };
 
-use crate::harness::Sandbox;
+use crate::harness::{Run, Sandbox};
 
 /// Codes without a case, and why.
 const WITHOUT_CASE: &[(Code, &str)] = &[
@@ -52,9 +52,24 @@ struct Case {
     /// Whether a tool's own words differ between machines, and do not count.
     #[serde(default)]
     any_tool_words: bool,
-    /// Whether a stub toolkit is at `[ROOT]/tk`, and what is taken out of it.
+    /// Whether a stub toolkit is at `[ROOT]/tk`, and what is taken out of it,
+    /// to `[ROOT]/spare`.
     stub_without: Option<Vec<String>>,
+    /// What the system says that it is, in `ID` of os-release.
+    #[serde(default = "debian")]
+    system: String,
+    /// Whether the command that the screen hints at is run, and has to make
+    /// the whole succeed.
+    #[serde(default)]
+    hint_works: bool,
 }
+
+fn debian() -> String {
+    "debian".to_owned()
+}
+
+/// How many cases there have to be whose hint is run.
+const HINTS_THAT_WORK: usize = 10;
 
 fn cases() -> Vec<(String, Utf8PathBuf)> {
     let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/failing");
@@ -74,6 +89,16 @@ fn every_code_has_a_case_or_a_reason() {
         let has_case = with_case.contains(row.name);
         assert!(has_case != reason.is_some(), "{}: a case or a reason, not both", row.name);
     }
+}
+
+#[test]
+fn enough_hints_are_followed() {
+    let works = |(_, dir): &(String, Utf8PathBuf)| {
+        let text = fs::read_to_string(&dir.join("case.toml")).unwrap();
+        text.lines().any(|line| line.trim() == "hint_works = true")
+    };
+    let count = cases().iter().filter(|case| works(case)).count();
+    assert!(count >= HINTS_THAT_WORK, "{count} cases whose hint is run");
 }
 
 #[test]
@@ -112,8 +137,11 @@ fn play(case: &Case) -> (i32, String) {
         let made = ["-B", "../made", "-q", "--no-build", "--with-cuda=stub:12.5"];
         sandbox.run(made).must_end(0);
         let tree = sandbox.path("made/.ucx-configure/toolkit/stub-cuda-12.5");
+        let spare = sandbox.dir("spare");
         for name in without {
-            assert!(fs::remove_file_if_there(&tree.join(name)).unwrap(), "{name}");
+            let (from, to) =
+                (tree.join(name), spare.join(Utf8Path::new(name).file_name().unwrap()));
+            fs::rename(&from, &to).unwrap();
         }
         fs::symlink(tree.as_str(), &sandbox.path("tk")).unwrap();
     }
@@ -127,19 +155,54 @@ fn play(case: &Case) -> (i32, String) {
         fs::create_dir_all(sandbox.path(name).parent().unwrap()).unwrap();
         fs::symlink(target, &sandbox.path(name)).unwrap();
     }
+    let root = sandbox.path("").into_string();
+    let filled = |text: &String| text.replace("[ROOT]", root.trim_end_matches('/'));
     for (name, script) in &case.tools {
-        sandbox.tool(name, script);
+        sandbox.tool(name, &filled(script));
     }
     if case.only_own_tools {
         sandbox.only_own_tools();
     }
-    let root = sandbox.path("").into_string();
-    let filled = |text: &String| text.replace("[ROOT]", root.trim_end_matches('/'));
+    sandbox.write("system/etc/os-release", &format!("ID={}\n", case.system));
+    let system = sandbox.path("system").into_string();
+    sandbox.set("UCX_CONFIGURE_ROOT", system);
     for (name, value) in &case.env {
         sandbox.set(name, filled(value));
     }
     let run = sandbox.run(case.args.iter().map(filled));
+    if case.hint_works {
+        let again = || sandbox.run(case.args.iter().map(filled));
+        follow(&sandbox, &filled(&run.stderr), again);
+    }
     (run.code, same_everywhere(&run.stderr, case.any_tool_words))
+}
+
+/// Does what the screen says: types the command of its last hint that has one.
+/// Where that installs something, the same is typed again after it.
+fn follow(sandbox: &Sandbox, screen: &str, again: impl Fn() -> Run) {
+    let command = hinted(screen).unwrap_or_else(|| panic!("no hint to follow:\n{screen}"));
+    sandbox.tool("ucx-configure", &format!("exec {} \"$@\"", env!("CARGO_BIN_EXE_ucx-configure")));
+    let run = sandbox.ended(sandbox.shell(command).output().unwrap());
+    assert_eq!(run.code, 0, "`{command}`:\n{}", run.stderr);
+    if !command.starts_with("ucx-configure ") {
+        again().must_end(0);
+    }
+}
+
+/// The command to type: that of `Run`, else one that installs.
+fn hinted(screen: &str) -> Option<&str> {
+    let hints = screen.lines().filter_map(|line| line.strip_prefix("hint: "));
+    let mut install = None;
+    for hint in hints {
+        let Some(command) = hint.split('`').nth(1) else { continue };
+        if hint.starts_with("Run `ucx-configure ") {
+            return Some(command);
+        }
+        if hint.starts_with("Install ") {
+            install = install.or(Some(command));
+        }
+    }
+    install
 }
 
 /// The text without what differs between machines and runs.

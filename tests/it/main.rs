@@ -12,6 +12,8 @@ mod compat;
 mod emitters;
 /// Strict detection on stub toolkits.
 mod engine;
+/// `explain`: why, and what a key means.
+mod explain;
 /// Every error, as a fixture.
 mod failing;
 /// The other formats, read by those whom they are for.

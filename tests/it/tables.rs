@@ -46,6 +46,29 @@ fn every_variable_that_is_read_is_in_the_table() {
 }
 
 #[test]
+fn every_code_of_a_remark_is_in_the_table() {
+    let known: BTreeSet<&str> = ucx_configure::remarks::REMARKS.iter().map(|row| row.0).collect();
+    let mut used = BTreeSet::new();
+    for (path, text) in sources() {
+        if path.ends_with("remarks.rs") && !path.as_str().contains("request") {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let quoted = code.split('"').skip(1).step_by(2).filter(|word| is_remark(word));
+        used.extend(quoted.map(str::to_owned));
+    }
+    let used: BTreeSet<&str> = used.iter().map(String::as_str).collect();
+    assert_eq!(used, known);
+}
+
+/// Whether a word is a code such as `W0101`.
+fn is_remark(word: &str) -> bool {
+    word.len() == 5
+        && word.starts_with(['W', 'N'])
+        && word[1..].bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[test]
 fn no_file_grows_too_long() {
     let long: Vec<String> = sources()
         .into_iter()

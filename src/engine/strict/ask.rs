@@ -283,7 +283,9 @@ impl Question<'_> {
     }
 
     fn check(&self, verdict: Verdict, attempts: Vec<Attempt>) -> Check {
-        let hint = (verdict == Verdict::No).then(|| hints::for_probe(self.probe.id)).flatten();
+        let hint = (verdict == Verdict::No)
+            .then(|| hints::for_probe(self.probe.id, &self.ground.layout, self.compiler, self.host))
+            .flatten();
         Check {
             id: self.probe.id.to_owned(),
             label: self.probe.label.to_owned(),
@@ -292,7 +294,7 @@ impl Question<'_> {
             verdict,
             detail: None,
             detail_is_answer: false,
-            evidence: Evidence { attempts, hint: hint.map(str::to_owned) },
+            evidence: Evidence { attempts, hint },
             preset: None,
             cached: false,
         }

@@ -3,7 +3,7 @@
 
 use super::found::{CUDA_NEEDS, Found, GDRCOPY_NEEDS, Installation};
 use crate::{
-    error::{Code, Error},
+    error::{Code, Error, Remedy},
     model::{Check, Component, Verdict},
     request::{Request, Source, Sourced, Want},
 };
@@ -84,7 +84,8 @@ fn needs_cuda(what: &str, asked: &str, request: &Request, found: &Found) -> Erro
         let off = option(&request.cuda, "--without-cuda");
         return error
             .means(format!("CUDA is switched off by `{off}`, and {what} is built on it."))
-            .hint(format!("Leave out `{off}` or `{asked}`."));
+            .hint(format!("Leave out `{off}` or `{asked}`."))
+            .remedy(Remedy::Drop(asked.to_owned()));
     };
     let error = match cuda.first_missing(&CUDA_NEEDS) {
         Some(missing) => with_evidence(error, cuda, missing),

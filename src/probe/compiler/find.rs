@@ -3,8 +3,9 @@
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
-    error::{Code, Error},
+    error::{Code, Error, Remedy},
     host::{Host, fs, process::find_program},
+    packages::{self, About, Item},
     probe::identity::Kind,
     request::{Request, Variable},
 };
@@ -41,7 +42,14 @@ pub(super) fn require_program(command: &[String], host: &Host) -> Result<(), Err
         _ if name.contains('/') => error.means(format!("There is no file `{place}`.")),
         _ => error.means(looked_in(&looked)),
     };
-    Err(error.hint("Set CC to a C compiler, such as `CC=gcc`, or unset it to have one found."))
+    let error =
+        error.hint("Set CC to a C compiler, such as `CC=gcc`, or unset it to have one found.");
+    let other =
+        ["gcc", "cc", "clang"].into_iter().find(|name| find_program(name, &dirs).0.is_some());
+    Err(match other {
+        Some(other) => error.remedy(Remedy::Set(format!("CC={other}"))),
+        None => error,
+    })
 }
 
 /// The sentence that lists where a program was looked for.
@@ -72,9 +80,11 @@ pub(super) fn system(triple: Option<&str>, host: &Host) -> Result<(Vec<String>, 
     names.dedup();
     let list: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let looked: Vec<Utf8PathBuf> = dirs.iter().map(|dir| dir.join("cc")).collect();
+    let item = if triple.is_none_or(is_native) { Item::CCompiler } else { Item::CrossCompiler };
+    let about = About { triple, ..About::default() };
     Err(Error::new(Code::NoCompiler, format!("no C compiler was found: tried {}", list.join(", ")))
         .means(looked_in(&looked))
-        .hint("Install a C compiler (Debian: `apt-get install gcc libc6-dev`), or set CC to one."))
+        .hint(packages::hint(item, host, &about, Some("set CC to one"))))
 }
 
 /// Whether a `--host` names the kind of machine that we run on.
