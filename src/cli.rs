@@ -20,12 +20,15 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 pub use self::{
     foreign::{AUTOCONF_OPTIONS, AutoconfOption, UCX_OPTIONS},
     options::{
-        CheckOptions, DemoOptions, EmitOptions, ExplainOptions, Format, Generated, INSTALL_DIRS,
-        InstallDir, InstallOptions, MatrixFormat, MatrixOptions, Options, ToolkitCommand,
+        CheckOptions, DemoOptions, EmitOptions, ExplainOptions, Format, Generated, InstallOptions,
+        MatrixFormat, MatrixOptions, Options, PackageName, ToolkitCommand, UninstallOptions,
         VerifyOptions,
     },
 };
-use crate::error::{Code, Error};
+use crate::{
+    error::{Code, Error},
+    model::INSTALL_DIRS,
+};
 
 /// Which command was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +47,10 @@ pub enum Command {
     Explain(ExplainOptions),
     /// `verify`: what the hooks would see.
     Verify(VerifyOptions),
-    /// `install`: libucm_cuda into a UCX.
+    /// `install`: everything into a prefix, or libucm_cuda into a UCX.
     Install(InstallOptions),
+    /// `uninstall`: what was installed, away again.
+    Uninstall(UninstallOptions),
     /// `matrix`: detection on many toolkits.
     Matrix(MatrixOptions),
     /// `loaded`: nothing but a list of what is loaded, for `verify`.
@@ -145,7 +150,12 @@ pub fn parse(arguments: &[OsString]) -> Result<Parsed, Error> {
             (Command::Verify(verify), &matches, cli.options)
         }
         Some(options::Subcommand::Install { install }) => {
-            (Command::Install(install), &matches, cli.options)
+            let inner = matches.subcommand_matches("install").unwrap_or(&matches);
+            (Command::Install(install), inner, cli.options)
+        }
+        Some(options::Subcommand::Uninstall { uninstall }) => {
+            let inner = matches.subcommand_matches("uninstall").unwrap_or(&matches);
+            (Command::Uninstall(uninstall), inner, cli.options)
         }
         Some(options::Subcommand::Matrix { matrix }) => {
             (Command::Matrix(matrix), &matches, cli.options)
@@ -178,7 +188,9 @@ pub(crate) fn definition() -> clap::Command {
         command.args_override_self(true)
     };
     let command = options::Cli::command().args_override_self(true);
-    with_dirs(command).mut_subcommand("check", with_dirs).mut_subcommand("explain", with_dirs)
+    ["check", "explain", "install", "uninstall"]
+        .into_iter()
+        .fold(with_dirs(command), |command, name| command.mut_subcommand(name, with_dirs))
 }
 
 /// The definition as people see it, in the manual and in completions.

@@ -43,6 +43,7 @@ variables! {
     C_INCLUDE_PATH = "C_INCLUDE_PATH", false, "the same, for C alone";
     LIBRARY_PATH = "LIBRARY_PATH", false, "library directories of the compiler";
     LD_LIBRARY_PATH = "LD_LIBRARY_PATH", false, "where `verify` looks for libraries, as the loader does";
+    DESTDIR = "DESTDIR", false, "where `install` puts its tree, for a package";
     PATH = "PATH", false, "where programs are looked for";
     HOME = "HOME", false, "what `~` at the beginning of a directory stands for";
     TMPDIR = "TMPDIR", false, "where `check` has its scratch files";

@@ -140,6 +140,8 @@ pub enum Code {
     RequirementNotMet,
     /// An entry of a matrix failed, or is not as it was recorded.
     MatrixNotMet,
+    /// A UCX is where modules would go that it would take for its own.
+    WouldBreakUcx,
     /// No C compiler was found.
     NoCompiler,
     /// The C compiler cannot build an empty program.
@@ -233,6 +235,12 @@ pub const CODES: &[CodeRow] = &[
         "E0206",
         Exit::NotMet,
         "An entry of a matrix failed, or is not as it was recorded.",
+    ),
+    row(
+        Code::WouldBreakUcx,
+        "E0207",
+        Exit::NotMet,
+        "A UCX is where modules would go that it would take for its own.",
     ),
     row(Code::NoCompiler, "E0301", Exit::CompilerBroken, "No C compiler was found."),
     row(

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 
-pub use self::resolve::{Link, Resolved, STATE_DIR, build_dir, resolve, time_limit};
+pub use self::resolve::{Link, Resolved, STATE_DIR, build_dir, given_dirs, resolve, time_limit};
 
 use crate::model::{CudaVersion, GdrVersion, Mode};
 

@@ -5,6 +5,8 @@ use std::{ffi::OsString, num::NonZero};
 
 use clap::{Args, Parser, ValueEnum};
 
+use crate::model::{InstallDir, Package};
+
 const COMPONENTS: &str = "Components";
 const RUN: &str = "This run";
 const AUTOCONF: &str = "As in every configure";
@@ -15,7 +17,7 @@ const INSTALLATION: &str = "Installation directories";
 #[command(
     name = "ucx-configure",
     about = "Finds CUDA, NVML, nvcc and gdrcopy as UCX v1.19.0's configure does, and builds hook-runtime to match",
-    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure explain [ITEM] [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...\n       ucx-configure emit FORMAT[:NAME] [-B DIR] [-o DIR]\n       ucx-configure verify [DIR | --program FILE]\n       ucx-configure install --into-ucx DIR [-B DIR] [--undo]\n       ucx-configure matrix --toolkit VERSION|DIR ... [--format FORMAT]",
+    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure explain [ITEM] [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...\n       ucx-configure emit FORMAT[:NAME] [-B DIR] [-o DIR]\n       ucx-configure verify [DIR | --program FILE]\n       ucx-configure install [-B DIR] [--destdir DIR] [--prefix DIR ...]\n       ucx-configure install --into-ucx DIR [-B DIR] [--undo]\n       ucx-configure uninstall [-B DIR] [--destdir DIR] [--prefix DIR ...]\n       ucx-configure matrix --toolkit VERSION|DIR ... [--format FORMAT]",
     version,
     disable_help_subcommand = true,
     subcommand_negates_reqs = true
@@ -63,10 +65,15 @@ pub(super) enum Subcommand {
         #[command(flatten)]
         verify: VerifyOptions,
     },
-    /// Put libucm_cuda into an installed UCX, in the place of its own
+    /// Install modules, headers and files for pkg-config and CMake; or libucm_cuda into a UCX
     Install {
         #[command(flatten)]
         install: InstallOptions,
+    },
+    /// Remove what `install` installed
+    Uninstall {
+        #[command(flatten)]
+        uninstall: UninstallOptions,
     },
     /// Detect on many toolkits in one run, and say what each has
     Matrix {
@@ -265,18 +272,56 @@ pub struct VerifyOptions {
 /// The options of `install`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct InstallOptions {
-    /// Where UCX is installed: its prefix, or its `lib/ucx`
-    #[arg(long, value_name = "DIR", required = true)]
-    pub into_ucx: OsString,
+    /// Put libucm_cuda alone into an installed UCX, in the place of its own: the UCX's prefix, or its `lib/ucx`
+    #[arg(long, value_name = "DIR")]
+    pub into_ucx: Option<OsString>,
     /// The build directory that was configured [default: the current directory]
     #[arg(short = 'B', long, value_name = "DIR")]
     pub build_dir: Option<OsString>,
     /// Put UCX's own module back
-    #[arg(long)]
+    #[arg(long, requires = "into_ucx")]
     pub undo: bool,
-    /// Accept a module that was configured on a stub toolkit
+    /// Accept what was configured on a stub toolkit
     #[arg(long)]
     pub allow_stub: bool,
+    /// Put everything below DIR, for a package [default: the variable DESTDIR]
+    #[arg(long, value_name = "DIR", conflicts_with = "into_ucx")]
+    pub destdir: Option<OsString>,
+    /// Install the files of this package alone; may be repeated [default: what was configured]
+    #[arg(long, value_enum, value_name = "PACKAGE", conflicts_with = "into_ucx")]
+    pub component: Vec<PackageName>,
+}
+
+/// The options of `uninstall`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct UninstallOptions {
+    /// The build directory whose installation directories count [default: the current directory]
+    #[arg(short = 'B', long, value_name = "DIR")]
+    pub build_dir: Option<OsString>,
+    /// Look below DIR, as with `install` [default: the variable DESTDIR]
+    #[arg(long, value_name = "DIR")]
+    pub destdir: Option<OsString>,
+    /// Remove the files of this package alone; may be repeated [default: what is installed]
+    #[arg(long, value_enum, value_name = "PACKAGE")]
+    pub component: Vec<PackageName>,
+}
+
+/// A package, as `--component` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PackageName {
+    /// Hooks, transports and the performance test's allocator.
+    UcxCuda,
+    /// The gdr_copy transport.
+    UcxGdrcopy,
+}
+
+impl From<PackageName> for Package {
+    fn from(name: PackageName) -> Self {
+        match name {
+            PackageName::UcxCuda => Self::UcxCuda,
+            PackageName::UcxGdrcopy => Self::UcxGdrcopy,
+        }
+    }
 }
 
 /// How `matrix` answers.
@@ -354,54 +399,6 @@ pub enum Generated {
     /// Tables of exit codes, errors, variables, probes and formats, in Markdown.
     Docs,
 }
-
-/// One of autoconf's installation directories.
-#[derive(Debug, Clone, Copy)]
-pub struct InstallDir {
-    /// The option, such as `exec-prefix`.
-    pub option: &'static str,
-    /// The variable in makefiles, such as `exec_prefix`.
-    pub variable: &'static str,
-    /// Its value when nobody gives one.
-    pub default: &'static str,
-    /// What goes there.
-    pub doc: &'static str,
-}
-
-const fn dir(
-    option: &'static str,
-    variable: &'static str,
-    default: &'static str,
-    doc: &'static str,
-) -> InstallDir {
-    InstallDir { option, variable, default, doc }
-}
-
-/// Every installation directory, in autoconf's order.
-pub const INSTALL_DIRS: &[InstallDir] = &[
-    dir("prefix", "prefix", "/usr/local", "architecture-independent files"),
-    dir("exec-prefix", "exec_prefix", "${prefix}", "architecture-dependent files"),
-    dir("bindir", "bindir", "${exec_prefix}/bin", "programs of users"),
-    dir("sbindir", "sbindir", "${exec_prefix}/sbin", "programs of administrators"),
-    dir("libexecdir", "libexecdir", "${exec_prefix}/libexec", "programs run by programs"),
-    dir("sysconfdir", "sysconfdir", "${prefix}/etc", "configuration of one machine"),
-    dir("sharedstatedir", "sharedstatedir", "${prefix}/com", "state that machines share"),
-    dir("localstatedir", "localstatedir", "${prefix}/var", "state of one machine"),
-    dir("runstatedir", "runstatedir", "${localstatedir}/run", "state of running processes"),
-    dir("libdir", "libdir", "${exec_prefix}/lib", "libraries; modules go to its `ucx`"),
-    dir("includedir", "includedir", "${prefix}/include", "C headers"),
-    dir("oldincludedir", "oldincludedir", "/usr/include", "C headers for other compilers"),
-    dir("datarootdir", "datarootdir", "${prefix}/share", "root of read-only data"),
-    dir("datadir", "datadir", "${datarootdir}", "read-only data"),
-    dir("infodir", "infodir", "${datarootdir}/info", "info documents"),
-    dir("localedir", "localedir", "${datarootdir}/locale", "translations"),
-    dir("mandir", "mandir", "${datarootdir}/man", "manual pages"),
-    dir("docdir", "docdir", "${datarootdir}/doc/ucx", "documentation"),
-    dir("htmldir", "htmldir", "${docdir}", "documentation in HTML"),
-    dir("dvidir", "dvidir", "${docdir}", "documentation in DVI"),
-    dir("pdfdir", "pdfdir", "${docdir}", "documentation in PDF"),
-    dir("psdir", "psdir", "${docdir}", "documentation in PostScript"),
-];
 
 /// The clap argument of an installation directory.
 pub(super) fn install_dir_argument(dir: &InstallDir) -> clap::Arg {

@@ -12,7 +12,16 @@ use crate::error::{Code, Error, Remedy};
 
 /// The commands.
 const COMMANDS: &[&str] = &[
-    "check", "explain", "toolkit", "demo", "emit", "verify", "install", "matrix", "generate",
+    "check",
+    "explain",
+    "toolkit",
+    "demo",
+    "emit",
+    "verify",
+    "install",
+    "uninstall",
+    "matrix",
+    "generate",
     "loaded",
 ];
 

@@ -6,8 +6,11 @@
 
 use serde::Serialize;
 
-use super::{Emitter, parts, template};
-use crate::{error::Error, model::Report};
+use super::{Emitter, installed, parts, template};
+use crate::{
+    error::Error,
+    model::{Package, Report},
+};
 
 pub(super) const CONTROL: Emitter = Emitter {
     id: "deb:control",
@@ -58,27 +61,28 @@ struct Install {
     files: Vec<String>,
 }
 
-/// The library directory is the configured one: on Debian that is usually a
+/// The directories are the configured ones: on Debian that is usually a
 /// multiarch directory, and not the lib of UCX's own install files.
-fn install(report: &Report, package: &'static str) -> Result<String, Error> {
-    let libdir = parts::libdir(report);
-    parts::refuse("deb", &libdir, &[' ', '*', '?', '[', '#', '$'])?;
-    let dir = libdir.trim_matches('/');
-    let modules = parts::modules(report, package);
-    let files = modules.iter().map(|module| format!("{dir}/ucx/{}.so.*", module.library()));
-    let context = Install { files: files.collect() };
+fn install(report: &Report, package: Package) -> Result<String, Error> {
+    let line = |(dir, name): (&str, String)| {
+        let dir = report.install.expanded(dir);
+        parts::refuse("deb", &dir, &[' ', '*', '?', '[', '#', '$'])?;
+        Ok(format!("{}/{name}", dir.trim_matches('/')))
+    };
+    let files = installed::patterns(report, package).into_iter().map(line);
+    let context = Install { files: files.collect::<Result<_, Error>>()? };
     template::render("deb-install.j2", include_str!("../../templates/deb-install.j2"), context)
 }
 
 fn cuda(report: &Report) -> Result<String, Error> {
     parts::needs_cuda(report, CUDA.id)?;
-    install(report, parts::CUDA_PACKAGE)
+    install(report, Package::UcxCuda)
 }
 
 fn gdrcopy(report: &Report) -> Result<String, Error> {
     parts::needs_cuda(report, GDRCOPY.id)?;
     parts::needs_gdrcopy(report, GDRCOPY.id)?;
-    install(report, parts::GDRCOPY_PACKAGE)
+    install(report, Package::UcxGdrcopy)
 }
 
 #[derive(Serialize)]

@@ -13,6 +13,7 @@ mod cmake;
 mod config_h;
 mod config_site;
 mod deb;
+pub mod installed;
 mod json;
 mod make;
 mod meson;

@@ -5,7 +5,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::{
     error::{Code, Error},
-    model::{Module, Report, SubstValue, ToolkitKind},
+    model::{Module, Package, Report, SubstValue, ToolkitKind},
 };
 
 /// The release of UCX that the outputs stand for. It is what packages carry
@@ -13,9 +13,9 @@ use crate::{
 pub(super) const UCX_VERSION: &str = "1.19.0";
 
 /// The CUDA modules' package, and the name of their pkg-config file.
-pub(super) const CUDA_PACKAGE: &str = "ucx-cuda";
+pub(super) const CUDA_PACKAGE: &str = Package::UcxCuda.name();
 /// The gdrcopy module's package, and the name of its pkg-config file.
-pub(super) const GDRCOPY_PACKAGE: &str = "ucx-gdrcopy";
+pub(super) const GDRCOPY_PACKAGE: &str = Package::UcxGdrcopy.name();
 
 /// A substitution as words; of a text, those that blanks separate.
 pub(super) fn words(report: &Report, name: &str) -> Vec<String> {
@@ -66,10 +66,9 @@ fn sort(words: &[String], all_stubs: bool, known: &[Utf8PathBuf]) -> LinkDirs {
 }
 
 /// The modules of a package that are built.
-pub(super) fn modules(report: &Report, package: &str) -> Vec<Module> {
-    let of_gdrcopy = package == GDRCOPY_PACKAGE;
+pub(super) fn modules(report: &Report, package: Package) -> Vec<Module> {
     let modules = report.modules.iter().copied();
-    modules.filter(|module| (*module == Module::UctCudaGdrcopy) == of_gdrcopy).collect()
+    modules.filter(|module| Package::of(*module) == package).collect()
 }
 
 /// An installation directory as configured, with `${prefix}` and the like in
@@ -80,10 +79,7 @@ pub(super) fn install_dir(report: &Report, name: &str, default: &str) -> String 
 
 /// `libdir`, with nothing left to expand.
 pub(super) fn libdir(report: &Report) -> String {
-    let prefix = install_dir(report, "prefix", "/usr/local");
-    let exec_prefix = install_dir(report, "exec_prefix", "${prefix}").replace("${prefix}", &prefix);
-    let libdir = install_dir(report, "libdir", "${exec_prefix}/lib");
-    libdir.replace("${exec_prefix}", &exec_prefix).replace("${prefix}", &prefix)
+    report.install.expanded("libdir")
 }
 
 /// Refuses a report without CUDA.

@@ -7,7 +7,10 @@
 use serde::Serialize;
 
 use super::{Emitter, parts, template};
-use crate::{error::Error, model::Report};
+use crate::{
+    error::Error,
+    model::{Package, Report},
+};
 
 pub(super) const CUDA: Emitter = Emitter {
     id: "pkg-config:ucx-cuda",
@@ -39,6 +42,7 @@ struct File {
     prefix: String,
     exec_prefix: String,
     libdir: String,
+    includedir: String,
     module_dir: bool,
     modules: String,
     name: &'static str,
@@ -83,13 +87,15 @@ fn file(
     compile: &[&str],
     link: &[&str],
 ) -> Result<File, Error> {
-    let modules = parts::modules(report, name);
+    let package = Package::ALL.into_iter().find(|package| package.name() == name);
+    let modules = package.map(|package| parts::modules(report, package)).unwrap_or_default();
     let libraries: Vec<&str> = modules.iter().map(|module| module.library()).collect();
     Ok(File {
         on_stub: report.on_stub(),
         prefix: parts::install_dir(report, "prefix", "/usr/local"),
         exec_prefix: parts::install_dir(report, "exec_prefix", "${prefix}"),
         libdir: parts::install_dir(report, "libdir", "${exec_prefix}/lib"),
+        includedir: parts::install_dir(report, "includedir", "${prefix}/include"),
         module_dir: true,
         modules: libraries.join(" "),
         name,
@@ -112,6 +118,8 @@ fn cuda(report: &Report) -> Result<String, Error> {
     let mut file = file(report, &CUDA, parts::CUDA_PACKAGE, &["CUDA_CPPFLAGS"], &link)?;
     // What `--static` adds; the shared runtime stays, since a consumer may
     // not be able to tell the two apart.
+    // Of the header of memory events, which is installed beside this file.
+    file.cflags = format!("-I${{includedir}} {}", file.cflags);
     file.libs_private = flags(CUDA.id, report, &["CUDART_STATIC_LIBS"])?;
     fill(file)
 }

@@ -5,8 +5,11 @@
 
 use serde::Serialize;
 
-use super::{Emitter, parts, template};
-use crate::{error::Error, model::Report};
+use super::{Emitter, installed, parts, template};
+use crate::{
+    error::Error,
+    model::{Package, Report},
+};
 
 pub(super) const SPEC: Emitter = Emitter {
     id: "rpm:spec",
@@ -40,11 +43,21 @@ struct Spec {
     gdrcopy_files: Vec<String>,
 }
 
-/// The runtime files of a package's modules. Links without a version, archives
-/// and libtool's files are for developers, and nobody links with a module.
-fn files(report: &Report, package: &str) -> Vec<String> {
-    let modules = parts::modules(report, package);
-    modules.iter().map(|module| format!("%{{_libdir}}/ucx/{}.so.*", module.library())).collect()
+/// The files of a package, and what is installed beside them and left out.
+fn files(report: &Report, package: Package) -> Vec<String> {
+    let files = installed::patterns(report, package).into_iter();
+    let mut lines: Vec<String> = files.map(|(dir, name)| format!("%{{_{dir}}}/{name}")).collect();
+    if package == Package::UcxCuda {
+        // Nobody else owns these; the other package requires this one.
+        lines.push(format!("%dir %{{_libdir}}/{}", installed::MODULES));
+        lines.push("%dir %{_libdir}/cmake/ucx-cuda".to_owned());
+    }
+    // rpmbuild refuses files that are installed and in no package.
+    for module in parts::modules(report, package) {
+        lines.push(format!("%exclude %{{_libdir}}/{}/{}.so", installed::MODULES, module.library()));
+    }
+    lines.push(format!("%exclude %{{_libdir}}/{}", installed::manifest(package)));
+    lines
 }
 
 fn spec(report: &Report) -> Result<String, Error> {
@@ -52,8 +65,8 @@ fn spec(report: &Report) -> Result<String, Error> {
     let context = Spec {
         on_stub: report.on_stub(),
         gdrcopy: parts::has_gdrcopy(report),
-        cuda_files: files(report, parts::CUDA_PACKAGE),
-        gdrcopy_files: files(report, parts::GDRCOPY_PACKAGE),
+        cuda_files: files(report, Package::UcxCuda),
+        gdrcopy_files: files(report, Package::UcxGdrcopy),
     };
     template::render("ucx-cuda.spec.j2", include_str!("../../templates/ucx-cuda.spec.j2"), context)
 }
@@ -65,18 +78,19 @@ struct Files {
     files: Vec<String>,
 }
 
-fn list(report: &Report, package: &'static str) -> Result<String, Error> {
-    let context = Files { package, on_stub: report.on_stub(), files: files(report, package) };
+fn list(report: &Report, package: Package) -> Result<String, Error> {
+    let context =
+        Files { package: package.name(), on_stub: report.on_stub(), files: files(report, package) };
     template::render("rpm-files.j2", include_str!("../../templates/rpm-files.j2"), context)
 }
 
 fn cuda(report: &Report) -> Result<String, Error> {
     parts::needs_cuda(report, CUDA.id)?;
-    list(report, parts::CUDA_PACKAGE)
+    list(report, Package::UcxCuda)
 }
 
 fn gdrcopy(report: &Report) -> Result<String, Error> {
     parts::needs_cuda(report, GDRCOPY.id)?;
     parts::needs_gdrcopy(report, GDRCOPY.id)?;
-    list(report, parts::GDRCOPY_PACKAGE)
+    list(report, Package::UcxGdrcopy)
 }

@@ -222,6 +222,11 @@ pub fn remove_dir_all_if_there(path: &Utf8Path) -> Result<(), Error> {
     }
 }
 
+/// Removes a directory if nothing is in it; one that is in use stays.
+pub fn remove_dir_if_empty(path: &Utf8Path) {
+    let _ = std::fs::remove_dir(path.as_std_path());
+}
+
 /// Makes `link` a symbolic link to `target`, replacing a file or link in one
 /// step. Returns whether it changed.
 ///

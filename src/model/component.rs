@@ -97,6 +97,37 @@ impl Module {
     }
 }
 
+/// A package that modules are installed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Package {
+    /// Hooks, transports and the performance test's allocator.
+    UcxCuda,
+    /// The gdr_copy transport; it needs the other.
+    UcxGdrcopy,
+}
+
+impl Package {
+    /// Both, in the order in which they are installed.
+    pub const ALL: [Self; 2] = [Self::UcxCuda, Self::UcxGdrcopy];
+
+    /// Its name, which is UCX's.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UcxCuda => "ucx-cuda",
+            Self::UcxGdrcopy => "ucx-gdrcopy",
+        }
+    }
+
+    /// The package of a module.
+    pub const fn of(module: Module) -> Self {
+        match module {
+            Module::UctCudaGdrcopy => Self::UcxGdrcopy,
+            Module::UcmCuda | Module::UctCuda | Module::PerftestCuda => Self::UcxCuda,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +136,9 @@ mod tests {
     fn json_uses_the_names_of_the_command_line() {
         for component in Component::ALL {
             assert_eq!(serde_json::to_value(component).unwrap(), component.key());
+        }
+        for package in Package::ALL {
+            assert_eq!(serde_json::to_value(package).unwrap(), package.name());
         }
     }
 }

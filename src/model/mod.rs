@@ -9,16 +9,18 @@ mod component;
 mod driver;
 mod evidence;
 mod feature;
+mod install_dirs;
 mod library;
 mod report;
 mod version;
 
 pub use answers::{Answers, Conditional, Define, DefineValue, SubstValue, Substitution};
 pub use check::{Check, Family, Verdict};
-pub use component::{Component, Module};
+pub use component::{Component, Module, Package};
 pub use driver::{DRIVER_FLOORS, DriverFloor, FloorReason, FloorRow};
 pub use evidence::{Attempt, Evidence, Outcome};
 pub use feature::{FEATURES, Feature, FeatureId, Side};
+pub use install_dirs::{INSTALL_DIRS, InstallDir};
 pub use library::{LibraryClass, LibraryFile};
 pub use report::{
     Difference, FeatureAnswer, Finding, GdrCopyTree, Install, Message, MessageKind, Mode, Report,

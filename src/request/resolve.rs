@@ -16,11 +16,11 @@ use super::{
     parts, remarks,
 };
 use crate::{
-    cli::{Command, INSTALL_DIRS, OptionChecking, Typed},
+    cli::{Command, OptionChecking, Typed},
     env_vars,
     error::{Code, Error, Remedy},
     host::Host,
-    model::{CudaVersion, Mode},
+    model::{CudaVersion, INSTALL_DIRS, Mode},
 };
 
 /// Where state between runs is kept, in the build directory.
@@ -332,43 +332,64 @@ impl Resolver<'_> {
     }
 
     fn install_dirs(&mut self) -> Result<BTreeMap<String, String>, Error> {
-        let mut all = BTreeMap::new();
-        for row in INSTALL_DIRS {
-            let value = match self.typed.install_dirs.get(row.option) {
-                None => row.default.to_owned(),
-                Some(value) => self.install_dir(row.option, value)?,
-            };
-            all.insert(row.variable.to_owned(), value);
-        }
+        let defaults = INSTALL_DIRS.iter();
+        let mut all: BTreeMap<String, String> =
+            defaults.map(|row| (row.variable.to_owned(), row.default.to_owned())).collect();
+        let given = &self.typed.install_dirs;
+        all.extend(given_dirs(given, self.mode, self.host, &mut self.remarks)?);
         Ok(all)
     }
+}
 
-    /// An installation directory: absolute, or beginning with another one's
-    /// variable. Autoconf takes an empty prefix for the root, and no other
-    /// empty one.
-    fn install_dir(&mut self, name: &str, value: &OsStr) -> Result<String, Error> {
-        let option = format!("--{name}");
-        if value.is_empty() {
-            return match name {
-                "prefix" | "exec-prefix" => Ok(String::new()),
-                _ => Err(empty(&option, self.host, None)),
-            };
-        }
-        let mut path = directories::plain(&option, value)?;
-        if self.mode == Mode::Strict {
-            path = directories::expand_tilde(&option, path, self.host, &mut self.remarks);
-        }
-        if !path.as_str().starts_with(['/', '$']) {
-            return Err(Error::new(
-                Code::Usage,
-                format!("`{option}` needs an absolute directory, and `{path}` is none"),
-            )
-            .hint(format!("Write `{option}={}`.", self.host.absolute(&path)))
-            .remedy(Remedy::Set(format!("{option}={}", self.host.absolute(&path)))));
-        }
-        let trimmed = path.as_str().trim_end_matches('/');
-        Ok(if trimmed.is_empty() { "/" } else { trimmed }.to_owned())
+/// The installation directories that were given, by their variables.
+///
+/// # Errors
+///
+/// One is empty, or is neither absolute nor begins with another one's variable.
+pub fn given_dirs(
+    given: &BTreeMap<&'static str, OsString>,
+    mode: Mode,
+    host: &Host,
+    remarks: &mut Vec<Remark>,
+) -> Result<BTreeMap<String, String>, Error> {
+    let rows = INSTALL_DIRS.iter().filter_map(|row| Some((row, given.get(row.option)?)));
+    rows.map(|(row, value)| {
+        Ok((row.variable.to_owned(), install_dir(row.option, value, mode, host, remarks)?))
+    })
+    .collect()
+}
+
+/// An installation directory: absolute, or beginning with another one's
+/// variable. Autoconf takes an empty prefix for the root, and no other empty
+/// one.
+fn install_dir(
+    name: &str,
+    value: &OsStr,
+    mode: Mode,
+    host: &Host,
+    remarks: &mut Vec<Remark>,
+) -> Result<String, Error> {
+    let option = format!("--{name}");
+    if value.is_empty() {
+        return match name {
+            "prefix" | "exec-prefix" => Ok(String::new()),
+            _ => Err(empty(&option, host, None)),
+        };
     }
+    let mut path = directories::plain(&option, value)?;
+    if mode == Mode::Strict {
+        path = directories::expand_tilde(&option, path, host, remarks);
+    }
+    if !path.as_str().starts_with(['/', '$']) {
+        return Err(Error::new(
+            Code::Usage,
+            format!("`{option}` needs an absolute directory, and `{path}` is none"),
+        )
+        .hint(format!("Write `{option}={}`.", host.absolute(&path)))
+        .remedy(Remedy::Set(format!("{option}={}", host.absolute(&path)))));
+    }
+    let trimmed = path.as_str().trim_end_matches('/');
+    Ok(if trimmed.is_empty() { "/" } else { trimmed }.to_owned())
 }
 
 /// Reads `stub:VERSION` and `wheel:VERSION`; anything else is a directory.

@@ -53,7 +53,7 @@ fn nothing_typed_is_a_guess_with_defaults() {
     let request = request(&host, &[]);
     assert_eq!(request.cuda, Sourced::default_value(Want::Guess));
     assert_eq!(request.install_dirs["libdir"], "${exec_prefix}/lib");
-    assert_eq!(request.install_dirs.len(), cli::INSTALL_DIRS.len());
+    assert_eq!(request.install_dirs.len(), crate::model::INSTALL_DIRS.len());
     assert_eq!(request.build_dir, "/somewhere");
     assert_eq!(request.state_dir.unwrap(), "/somewhere/.ucx-configure");
     assert!(request.build_runtime && request.cache && request.bistro && !request.iodemo_cuda);

@@ -20,6 +20,8 @@ mod failing;
 mod formats;
 /// A sandbox for whole runs.
 mod harness;
+/// What is installed, and what is refused.
+mod install;
 /// config.log of a real run, repeated.
 mod log;
 /// Many toolkits in one run.

@@ -1,0 +1,99 @@
+//! What was installed of a package: a file beside its modules, with the sum of
+//! each file, so that `uninstall` takes nothing away that is not ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+use super::sum;
+use crate::{
+    error::{Code, Error},
+    host::fs,
+    model::Package,
+};
+
+/// The version of its form.
+const FORMAT: u32 = 1;
+
+/// Who wrote it.
+const TOOL: &str = "ucx-configure install";
+
+/// What was installed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::run) struct Manifest {
+    format: u32,
+    tool: String,
+    /// Whose files they are.
+    pub(in crate::run) package: Package,
+    /// Whether it was configured on a stub toolkit.
+    pub(in crate::run) on_stub: bool,
+    /// Each file by its path, without DESTDIR.
+    pub(in crate::run) files: BTreeMap<Utf8PathBuf, Installed>,
+    /// The directories that were made for them.
+    pub(in crate::run) dirs: BTreeSet<Utf8PathBuf>,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::run) enum Installed {
+    /// A file, with the sum of what it holds.
+    Sha256(String),
+    /// A link, with where it leads.
+    Link(String),
+}
+
+impl Installed {
+    /// What is at a path; none where nothing is.
+    pub(in crate::run) fn at(path: &Utf8Path) -> Result<Option<Self>, Error> {
+        if let Ok(target) = path.read_link_utf8() {
+            return Ok(Some(Self::Link(target.into_string())));
+        }
+        if !path.exists() {
+            return Ok(None);
+        }
+        Ok(Some(Self::Sha256(sum(&fs::read(path)?))))
+    }
+}
+
+impl Manifest {
+    pub(super) fn new(package: Package, on_stub: bool) -> Self {
+        let (files, dirs) = (BTreeMap::new(), BTreeSet::new());
+        Self { format: FORMAT, tool: TOOL.to_owned(), package, on_stub, files, dirs }
+    }
+
+    /// Reads one; none where there is none.
+    ///
+    /// # Errors
+    ///
+    /// It is there, and is none that this program reads.
+    pub(in crate::run) fn read(path: &Utf8Path) -> Result<Option<Self>, Error> {
+        if !path.is_file() {
+            return Ok(None);
+        }
+        match serde_json::from_str::<Self>(&fs::read_to_string(path)?) {
+            Ok(manifest) if manifest.format == FORMAT && manifest.tool == TOOL => {
+                Ok(Some(manifest))
+            }
+            other => Err(Error::new(Code::Read, format!("`{path}` cannot be read"))
+                .said(other.err().map_or("another version of its form".to_owned(), |e| e.to_string()))
+                .means("It says what was installed, and was written by another version of this program, or changed.")
+                .hint("Remove the installed files by hand, and this one.")),
+        }
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub(super) fn write(&self, path: &Utf8Path) -> Result<(), Error> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| {
+            Error::new(Code::Internal, "what is installed cannot be written as JSON")
+                .said(error.to_string())
+        })?;
+        fs::write_if_changed(path, format!("{text}\n").as_bytes(), 0o644).map(drop)
+    }
+}
