@@ -25,7 +25,7 @@ use super::sys::{CONTEXT_IS_DESTROYED, SHUTTING_DOWN, SUCCESS, UNKNOWN_ERROR};
 use crate::event::sizes::{Allocation, Owner, SIZES};
 use crate::event::{Event, EventKind, MemoryClass, subscribers::dispatch};
 use crate::hook::original::Original;
-use crate::hook::reentry;
+use crate::hook::reentry::{self, Entered};
 
 /// Memory that a call has made.
 struct Made {
@@ -60,9 +60,15 @@ fn guarded<R>(work: impl FnOnce() -> R) -> Option<R> {
     result.ok()
 }
 
-fn tell(kind: EventKind, symbol: &'static CStr, address: usize, allocation: Allocation) {
+fn tell(
+    call: &Entered,
+    kind: EventKind,
+    symbol: &'static CStr,
+    address: usize,
+    allocation: Allocation,
+) {
     let Allocation { size, class, .. } = allocation;
-    dispatch(Event { kind, address, size, class, symbol });
+    dispatch(call.thread(), &Event { kind, address, size, class, symbol });
 }
 
 /// A call that allocates: `made` is asked after it has succeeded.
@@ -77,7 +83,7 @@ fn allocate(
         guarded(|| {
             if let Some(Made { address, allocation }) = made().filter(|made| made.address != 0) {
                 SIZES.insert(address, allocation);
-                tell(EventKind::Allocated, symbol, address, allocation);
+                tell(&entered, EventKind::Allocated, symbol, address, allocation);
             }
         });
     }
@@ -103,7 +109,7 @@ fn release(
             owner: Owner::Itself,
         };
         let allocation = SIZES.remove(address).unwrap_or_else(unseen);
-        tell(EventKind::Freed, symbol, address, allocation);
+        tell(&entered, EventKind::Freed, symbol, address, allocation);
         allocation
     });
     let status = original();
@@ -111,7 +117,7 @@ fn release(
     if memory_remains(status)
         && let Some(allocation) = freed.filter(|allocation| allocation.size > 0)
     {
-        guarded(|| put_back(symbol, address, allocation));
+        guarded(|| put_back(&entered, symbol, address, allocation));
     }
     status
 }
@@ -130,7 +136,7 @@ fn destroy(
         crate::memtype::owner_ends();
         let gone = owner().map(|owner| SIZES.remove_owned(owner)).unwrap_or_default();
         for (address, allocation) in &gone {
-            tell(EventKind::Freed, symbol, *address, *allocation);
+            tell(&entered, EventKind::Freed, symbol, *address, *allocation);
         }
         gone
     });
@@ -138,7 +144,7 @@ fn destroy(
     if memory_remains(status) {
         guarded(|| {
             for (address, allocation) in gone.unwrap_or_default() {
-                put_back(symbol, address, allocation);
+                put_back(&entered, symbol, address, allocation);
             }
         });
     }
@@ -151,7 +157,7 @@ fn memory_remains(status: c_uint) -> bool {
 }
 
 /// Takes back the report of a release that failed: the memory is still there.
-fn put_back(symbol: &'static CStr, address: usize, allocation: Allocation) {
+fn put_back(call: &Entered, symbol: &'static CStr, address: usize, allocation: Allocation) {
     SIZES.insert(address, allocation);
-    tell(EventKind::Allocated, symbol, address, allocation);
+    tell(call, EventKind::Allocated, symbol, address, allocation);
 }

@@ -1,12 +1,13 @@
 //! The size of every allocation that was seen, so that a release needs neither a
 //! context nor the driver to know its own.
 
+mod table;
+
 use std::collections::BTreeMap;
-use std::collections::hash_map::{DefaultHasher, Entry, HashMap};
-use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::MemoryClass;
+use table::{Held, Lock};
 
 /// What is remembered of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,14 +31,12 @@ pub enum Owner {
     Module(usize),
 }
 
-const SHARDS: usize = 16;
-
-type Shard = HashMap<usize, Allocation, BuildHasherDefault<DefaultHasher>>;
+const SHARDS: usize = 32;
 
 /// Allocations by their first address, and mappings by address range.
 #[derive(Debug)]
 pub struct Sizes {
-    shards: [Mutex<Option<Shard>>; SHARDS],
+    shards: [Lock; SHARDS],
     mappings: Mutex<BTreeMap<usize, Allocation>>,
 }
 
@@ -47,12 +46,12 @@ pub static SIZES: Sizes = Sizes::new();
 impl Sizes {
     /// An empty table.
     pub const fn new() -> Self {
-        Self { shards: [const { Mutex::new(None) }; SHARDS], mappings: Mutex::new(BTreeMap::new()) }
+        Self { shards: [const { Lock::new() }; SHARDS], mappings: Mutex::new(BTreeMap::new()) }
     }
 
     /// Remembers an allocation.
     pub fn insert(&self, address: usize, allocation: Allocation) {
-        self.shard(address).get_or_insert_default().insert(address, allocation);
+        self.shard(address).insert(address, allocation);
     }
 
     /// Remembers an allocation unless it is known, be it as a mapping; false if it is.
@@ -61,15 +60,16 @@ impl Sizes {
             return false;
         }
         let mut shard = self.shard(address);
-        let entry = shard.get_or_insert_default().entry(address);
-        let is_new = matches!(entry, Entry::Vacant(_));
-        entry.or_insert(allocation);
+        let is_new = !shard.contains(address);
+        if is_new {
+            shard.insert(address, allocation);
+        }
         is_new
     }
 
     /// Forgets the allocation that starts at `address`.
     pub fn remove(&self, address: usize) -> Option<Allocation> {
-        self.shard(address).as_mut()?.remove(&address)
+        self.shard(address).remove(address)
     }
 
     /// Remembers a mapping, part of which may be unmapped later.
@@ -94,8 +94,11 @@ impl Sizes {
     pub fn remove_owned(&self, owner: Owner) -> Vec<(usize, Allocation)> {
         let mut removed = Vec::new();
         for shard in &self.shards {
-            if let Some(shard) = lock(shard).as_mut() {
-                removed.extend(shard.extract_if(|_, allocation| allocation.owner == owner));
+            let mut shard = shard.lock();
+            let first = removed.len();
+            removed.extend(shard.iter().filter(|(_, allocation)| allocation.owner == owner));
+            for (address, _) in &removed[first..] {
+                shard.remove(*address);
             }
         }
         removed.sort_unstable_by_key(|&(address, _)| address);
@@ -107,9 +110,7 @@ impl Sizes {
         let mut all: Vec<_> =
             lock(&self.mappings).iter().map(|(&at, &found)| (at, found)).collect();
         for shard in &self.shards {
-            if let Some(shard) = lock(shard).as_ref() {
-                all.extend(shard.iter().map(|(&address, &found)| (address, found)));
-            }
+            all.extend(shard.lock().iter());
         }
         all.sort_unstable_by_key(|&(address, _)| address);
         all
@@ -117,12 +118,15 @@ impl Sizes {
 
     /// Keeps everything as it is until the result is dropped.
     pub fn lock_for_fork(&self) -> Unchanging<'_> {
-        Unchanging { mappings: lock(&self.mappings), shards: self.shards.each_ref().map(lock) }
+        Unchanging {
+            mappings: lock(&self.mappings),
+            shards: self.shards.each_ref().map(Lock::lock),
+        }
     }
 
-    fn shard(&self, address: usize) -> MutexGuard<'_, Option<Shard>> {
+    fn shard(&self, address: usize) -> Held<'_> {
         // Allocations are at least 256 bytes apart, so the low bits say little.
-        lock(&self.shards[(address >> 8 ^ address >> 20) % SHARDS])
+        self.shards[(address >> 8 ^ address >> 20) % SHARDS].lock()
     }
 }
 
@@ -130,14 +134,14 @@ impl Sizes {
 #[derive(Debug)]
 pub struct Unchanging<'sizes> {
     mappings: MutexGuard<'sizes, BTreeMap<usize, Allocation>>,
-    shards: [MutexGuard<'sizes, Option<Shard>>; SHARDS],
+    shards: [Held<'sizes>; SHARDS],
 }
 
 impl Unchanging<'_> {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.mappings.clear();
-        self.shards.iter_mut().for_each(|shard| **shard = None);
+        self.shards.iter_mut().for_each(|shard| shard.clear());
     }
 }
 

@@ -2,21 +2,23 @@
 //!
 //! A thread that reports an event takes no lock: it reads a list that never changes
 //! and is replaced as a whole. Whoever replaces it waits until no other thread can
-//! still be using the old one (two counters, in turn), so that after
+//! still be using the old one ([`readers`]), so that after
 //! [`Subscription::cancel`] the handler does not run any more, anywhere. Inside a
 //! handler nothing waits: the old list is then put aside until a later change.
 //!
 //! A handler may allocate and free GPU memory itself. Those calls are reported too, but
 //! after the handler's own event has gone to everybody: never recursively.
 
-use std::cell::{Cell, RefCell};
+mod readers;
+
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use super::Event;
-use crate::hook::reentry;
+use crate::hook::reentry::{self, Thread};
+use readers::Readers;
 
 /// A function that is called with each event.
 pub type Handler = dyn Fn(&Event) + Send + Sync;
@@ -69,26 +71,27 @@ impl Subscription {
 }
 
 /// Tells all subscribers about `event`, or, inside a handler, as soon as that is through.
-pub(crate) fn dispatch(event: Event) {
+#[inline]
+pub(crate) fn dispatch(thread: &Thread, event: &Event) {
     if SUBSCRIBERS.list.load(Ordering::Relaxed).is_null() {
         return;
     }
-    if DISPATCHING.get() {
-        PENDING.with_borrow_mut(|pending| pending.push(event));
+    if thread.dispatching.get() {
+        let pending = PENDING.with_borrow_mut(|pending| pending.push(*event));
+        thread.pending.set(pending);
         return;
     }
-    DISPATCHING.set(true);
-    SUBSCRIBERS.tell(&event);
-    while let Some(event) = PENDING.with_borrow_mut(Pending::pop) {
-        SUBSCRIBERS.tell(&event);
+    thread.dispatching.set(true);
+    SUBSCRIBERS.tell(event, thread);
+    while thread.pending.get() > 0 {
+        let Some((event, left)) = PENDING.with_borrow_mut(Pending::pop) else { break };
+        thread.pending.set(left);
+        SUBSCRIBERS.tell(&event, thread);
     }
-    DISPATCHING.set(false);
+    thread.dispatching.set(false);
 }
 
 thread_local! {
-    static DISPATCHING: Cell<bool> = const { Cell::new(false) };
-    /// The counter that this thread is counted in.
-    static READING: Cell<*const AtomicUsize> = const { Cell::new(std::ptr::null()) };
     static PENDING: RefCell<Pending> = const { RefCell::new(Pending::new()) };
 }
 
@@ -107,20 +110,23 @@ impl Pending {
         Self { events: [None; Self::ROOM], first: 0, count: 0 }
     }
 
-    fn push(&mut self, event: Event) {
+    /// Adds an event; how many there are then.
+    fn push(&mut self, event: Event) -> usize {
         if self.count == Self::ROOM {
             crate::log::error!("a handler caused more than {} events: one is lost", Self::ROOM);
-            return;
+        } else {
+            self.events[(self.first + self.count) % Self::ROOM] = Some(event);
+            self.count += 1;
         }
-        self.events[(self.first + self.count) % Self::ROOM] = Some(event);
-        self.count += 1;
+        self.count
     }
 
-    fn pop(&mut self) -> Option<Event> {
+    /// Takes the first out, and how many there are then.
+    fn pop(&mut self) -> Option<(Event, usize)> {
         let event = self.events[self.first].take()?;
         self.first = (self.first + 1) % Self::ROOM;
         self.count -= 1;
-        Some(event)
+        Some((event, self.count))
     }
 }
 
@@ -134,14 +140,9 @@ struct Subscriber {
 struct Subscribers {
     /// The list in force, from `Box::into_raw`; null while there is no subscriber.
     list: AtomicPtr<Vec<Subscriber>>,
-    /// Which of the two counters threads that begin to report use.
-    turn: AtomicUsize,
-    readers: [Readers; 2],
+    readers: Readers,
     /// Held by whoever replaces the list; with the lists that could not be freed.
     changes: Mutex<Vec<Retired>>,
-    /// Set by whoever waits for readers: the two counters take turns. Not a mutex, since a
-    /// handler may fork while it is waited for.
-    waiting: AtomicBool,
 }
 
 struct Retired(*mut Vec<Subscriber>);
@@ -151,10 +152,8 @@ unsafe impl Send for Retired {}
 
 static SUBSCRIBERS: Subscribers = Subscribers {
     list: AtomicPtr::new(std::ptr::null_mut()),
-    turn: AtomicUsize::new(0),
-    readers: [const { Readers::new() }; 2],
+    readers: Readers::new(),
     changes: Mutex::new(Vec::new()),
-    waiting: AtomicBool::new(false),
 };
 
 /// The list of subscribers, locked.
@@ -169,21 +168,17 @@ pub(crate) fn lock_for_fork() -> Unchanging {
 
 /// In a child after a fork: there is no other thread that reports or waits.
 pub(crate) fn restart() {
-    let here = READING.get();
-    for shard in SUBSCRIBERS.readers.iter().flat_map(|readers| &readers.shards) {
-        shard.0.store(usize::from(std::ptr::eq(&raw const shard.0, here)), Ordering::SeqCst);
-    }
-    SUBSCRIBERS.waiting.store(false, Ordering::SeqCst);
+    SUBSCRIBERS.readers.restart();
 }
 
 impl Subscribers {
-    fn tell(&self, event: &Event) {
-        let _reading = self.readers[self.turn.load(Ordering::SeqCst) % 2].enter();
+    fn tell(&'static self, event: &Event, thread: &Thread) {
+        let _reading = self.readers.enter(thread);
         let list = self.list.load(Ordering::SeqCst);
-        // SAFETY: a list that has been replaced is freed only after both counters were
-        // seen at zero; this thread has been counted since before it read the pointer.
+        // SAFETY: a list that has been replaced is freed only after all readers have been
+        // waited for; this thread has been one since before it read the pointer.
         let Some(list) = (unsafe { list.as_ref() }) else { return };
-        let _calls_are_the_handlers = reentry::begin_again();
+        let _calls_are_the_handlers = thread.begin_again();
         for subscriber in list {
             let call = AssertUnwindSafe(|| (subscriber.handler)(event));
             if catch_unwind(call).is_err() {
@@ -206,78 +201,19 @@ impl Subscribers {
         if !old.is_null() {
             retired.push(Retired(old));
         }
-        if DISPATCHING.get() {
+        if reentry::with_thread(|thread| thread.dispatching.get()) {
             return;
         }
         let garbage = std::mem::take(&mut *retired);
         // Two threads that both report, each in a handler that waits for this lock, must
         // not be waited for while it is held.
         drop(retired);
-        self.wait_for_readers();
+        self.readers.wait();
         for Retired(list) in garbage {
             // SAFETY: it came from `Box::into_raw`, was taken off the garbage once, and
-            // nobody has been using it since both counters were seen at zero.
+            // nobody has been using it since the readers have been waited for.
             drop(unsafe { Box::from_raw(list) });
         }
-    }
-
-    /// Waits until every thread that was reporting when this began has ended that.
-    fn wait_for_readers(&self) {
-        while self.waiting.swap(true, Ordering::SeqCst) {
-            std::thread::sleep(Duration::from_micros(100));
-        }
-        // A reader may have read `turn` before it changed, and be counted afterwards:
-        // waiting for both counters, one after the other, covers it.
-        for _ in 0..2 {
-            let before = self.turn.fetch_add(1, Ordering::SeqCst) % 2;
-            let mut rounds = 0_u32;
-            while !self.readers[before].is_zero() {
-                rounds += 1;
-                match rounds {
-                    0..100 => std::thread::yield_now(),
-                    _ => std::thread::sleep(Duration::from_micros(100)),
-                }
-            }
-        }
-        self.waiting.store(false, Ordering::SeqCst);
-    }
-}
-
-/// A counter that many threads change at once, spread over several cache lines.
-struct Readers {
-    shards: [Shard; Readers::SHARDS],
-}
-
-#[repr(align(64))]
-struct Shard(AtomicUsize);
-
-struct Reading<'shard>(&'shard AtomicUsize);
-
-impl Readers {
-    const SHARDS: usize = 8;
-
-    const fn new() -> Self {
-        Self { shards: [const { Shard(AtomicUsize::new(0)) }; Self::SHARDS] }
-    }
-
-    fn enter(&self) -> Reading<'_> {
-        // The address of a thread-local variable tells threads apart at no cost.
-        let here = DISPATCHING.with(|cell| std::ptr::from_ref(cell) as usize);
-        let shard = &self.shards[(here >> 12) % Self::SHARDS].0;
-        shard.fetch_add(1, Ordering::SeqCst);
-        READING.set(shard);
-        Reading(shard)
-    }
-
-    fn is_zero(&self) -> bool {
-        self.shards.iter().all(|shard| shard.0.load(Ordering::SeqCst) == 0)
-    }
-}
-
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-        READING.set(std::ptr::null());
     }
 }
 

@@ -100,7 +100,7 @@ fn let_go(
         guarded(|| {
             let gone = owner.map(|owner| SIZES.remove_owned(owner)).unwrap_or_default();
             for (address, allocation) in gone {
-                tell(Freed, symbol, address, allocation);
+                tell(&entered, Freed, symbol, address, allocation);
             }
         });
     }

@@ -49,7 +49,7 @@ pub(in crate::cuda) unsafe extern "C" fn cuMemMap<const COPY: usize>(
         guarded(|| {
             let mapping = Allocation { size, class: Unknown, owner: Owner::Itself };
             SIZES.insert_mapping(address as usize, mapping);
-            tell(Allocated, c"cuMemMap", address as usize, mapping);
+            tell(&entered, Allocated, c"cuMemMap", address as usize, mapping);
         });
     }
     status
@@ -72,7 +72,7 @@ pub(in crate::cuda) unsafe extern "C" fn cuMemUnmap<const COPY: usize>(
         let ended = SIZES.remove_mappings(address as usize, size);
         // One from before the hooks is not known to be a mapping.
         SIZES.remove(address as usize);
-        tell(Freed, SYMBOL, address as usize, range);
+        tell(&entered, Freed, SYMBOL, address as usize, range);
         ended
     });
     let status = original();
@@ -80,7 +80,7 @@ pub(in crate::cuda) unsafe extern "C" fn cuMemUnmap<const COPY: usize>(
         guarded(|| {
             let ended = ended.unwrap_or_default();
             if !ended.is_empty() {
-                tell(Allocated, SYMBOL, address as usize, range);
+                tell(&entered, Allocated, SYMBOL, address as usize, range);
             }
             for (address, mapping) in ended {
                 SIZES.insert_mapping(address, mapping);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::event::{EventKind, MemoryClass};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 // The subscribers are the process's: each test looks only at events of its own addresses.
 fn event(address: usize) -> Event {
@@ -11,6 +11,10 @@ fn event(address: usize) -> Event {
         class: MemoryClass::Device,
         symbol: c"test",
     }
+}
+
+fn dispatch(event: Event) {
+    reentry::with_thread(|thread| super::dispatch(thread, &event));
 }
 
 fn log() -> (Arc<Mutex<Vec<u32>>>, impl Fn(u32) + Clone + Send + Sync + 'static) {
