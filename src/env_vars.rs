@@ -31,6 +31,8 @@ variables! {
     NVCC = "NVCC", true, "CUDA compiler";
     NVCCFLAGS = "NVCCFLAGS", true, "CUDA compiler flags";
 
+    NVCC_CCBIN = "NVCC_CCBIN", false, "nvcc's host compiler, which nvcc reads itself";
+
     CUDA_HOME = "CUDA_HOME", false, "a toolkit's directory, looked at when guessing (not in compat mode)";
     CUDA_PATH = "CUDA_PATH", false, "the same, after CUDA_HOME";
     CUDA_ROOT = "CUDA_ROOT", false, "the same, after CUDA_PATH";

@@ -24,6 +24,10 @@ pub const REMARKS: &[(&str, &str)] = &[
     ("N0307", "A stub was configured with: enough to build, nothing to run on."),
     ("N0308", "A driver library comes from the system, since the toolkit has none."),
     ("W0309", "NVCC is set, and cannot be used."),
+    ("N0310", "An environment variable leads the compiler to something that the answers stand on."),
+    ("W0311", "nvcc is there and cannot be used; only tests and examples need it."),
+    ("W0312", "LD_LIBRARY_PATH leads to stubs, which programs must not be loaded with."),
+    ("N0313", "Answers were given with `--answers`, not found out."),
     ("N0601", "The wheels of a release hold no nvcc."),
     ("N0602", "The licence that fetched wheels are under."),
 ];

@@ -6,6 +6,7 @@
 //! directory exists, nothing more.
 
 mod directories;
+mod given;
 mod parts;
 mod remarks;
 mod resolve;
@@ -16,7 +17,10 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 
-pub use self::resolve::{Link, Resolved, STATE_DIR, build_dir, given_dirs, resolve, time_limit};
+pub use self::{
+    given::{Answers, Given},
+    resolve::{Link, Resolved, STATE_DIR, build_dir, given_dirs, resolve, time_limit},
+};
 
 use crate::model::{CudaVersion, GdrVersion, Mode};
 
@@ -226,6 +230,8 @@ pub struct Request {
     pub offline: bool,
     /// `-q`.
     pub quiet: bool,
+    /// `--answers`: what is given instead of found out.
+    pub given: Answers,
     /// What is to be said before anything else: options given twice, options
     /// of UCX that are not ours, and the like.
     pub remarks: Vec<Remark>,
@@ -267,6 +273,7 @@ impl Request {
             bindings: Bindings::Kept,
             offline: false,
             quiet: false,
+            given: Answers::new(),
             remarks: Vec::new(),
         }
     }

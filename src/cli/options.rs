@@ -138,6 +138,9 @@ pub struct Options {
     /// How the compiler is asked: `batch`, many questions in one run, or `single`, each in its own; the answers are the same [default: batch]
     #[arg(long, value_name = "batch|single", require_equals = true, help_heading = RUN)]
     pub probe_mode: Option<OsString>,
+    /// Take these answers instead of finding them out; a TOML file, each with its reason
+    #[arg(long, value_name = "FILE", help_heading = RUN)]
+    pub answers: Option<OsString>,
     /// Build hook-runtime even if it is up to date
     #[arg(long, help_heading = RUN)]
     pub rebuild: bool,

@@ -17,6 +17,7 @@ mod ask;
 mod batch;
 mod conclude;
 mod differences;
+mod environment;
 mod found;
 mod ground;
 mod hints;
@@ -48,7 +49,7 @@ use crate::{
     discover::Layout,
     error::Error,
     host::{Host, fs},
-    model::{Check, Evidence, Family, Message, MessageKind, ToolkitKind, Verdict},
+    model::{Check, Evidence, Family, Message, MessageKind, Supplied, ToolkitKind, Verdict},
     probe::{
         Compiler, Known, Source,
         catalog::{PROBES, Probe, probe},
@@ -73,6 +74,7 @@ pub(super) fn configure(request: &Request, host: &Host, sink: &mut dyn Sink) -> 
         store: None,
         asked_ahead: Vec::new(),
         versions: Vec::new(),
+        environment: Vec::new(),
     };
     let mut found = Found::default();
     let error = run.whole(&mut found).err();
@@ -99,6 +101,8 @@ struct Run<'a> {
     asked_ahead: Vec<Layout>,
     /// What headers said of their versions on the way, by layout.
     versions: Vec<(Layout, String)>,
+    /// What environment variables lead to.
+    environment: Vec<Supplied>,
 }
 
 impl Run<'_> {
@@ -334,6 +338,16 @@ impl Run<'_> {
     fn tell(&mut self, found: &Found) {
         for (kind, code, text, hint) in conclude::remarks(self.request, found) {
             self.say(kind, code, text, hint);
+        }
+        self.environment = environment::supplied(&self.user, found, self.host);
+        for (kind, code, text, hint) in environment::remarks(&self.environment) {
+            self.say(kind, code, text, hint);
+        }
+        let given: Vec<String> = self.user.given.keys().map(|id| format!("`{id}`")).collect();
+        if !given.is_empty() {
+            let list = given.join(", ");
+            let text = format!("answers that were given, not found out (`--answers`): {list}");
+            self.say(MessageKind::Note, "N0313", text, None);
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod compiler;
 pub mod control;
 mod diagnostics;
+pub mod host_compiler;
 mod identity;
 pub mod known;
 pub mod nvcc;

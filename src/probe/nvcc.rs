@@ -9,13 +9,16 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::{
     compiler::{Source, Trial},
     diagnostics::{first_error_line, tidy},
+    host_compiler,
+    identity::{Facts, QUESTION},
     known::{self, Known},
 };
 use crate::{
+    env_vars,
     error::Error,
     host::{
         Host, fs,
-        process::{Completed, Invocation},
+        process::{Completed, Invocation, find_program},
     },
     model::{Attempt, CudaVersion, Outcome, ToolIdentity},
     ui::{Event, Sink},
@@ -32,6 +35,8 @@ pub struct NvccAnswer {
     pub idle: bool,
     /// What was tried.
     pub attempts: Vec<Attempt>,
+    /// What to do, where that is known.
+    pub hint: Option<String>,
 }
 
 /// How nvcc is to be run.
@@ -112,23 +117,27 @@ impl Bench<'_> {
         fs::write_if_changed(&file, self.source.text.as_bytes(), 0o644).map(|_| ())
     }
 
-    /// Runs it; what is told and kept has no scratch directory in it.
     fn run(&mut self, args: Vec<String>, with_source: bool) -> Trial {
+        self.run_command(self.command, args, with_source)
+    }
+
+    /// Runs it; what is told and kept has no scratch directory in it.
+    fn run_command(&mut self, command: &[String], args: Vec<String>, with_source: bool) -> Trial {
         let prefix = format!("{}/", self.setting.dir);
         let build = |args: Vec<String>| {
-            Invocation::new(self.command.first().cloned().unwrap_or_default())
-                .args(self.command.iter().skip(1).cloned())
+            Invocation::new(command.first().cloned().unwrap_or_default())
+                .args(command.iter().skip(1).cloned())
                 .args(args)
                 .cwd(self.setting.cwd)
                 .time_limit(self.setting.time_limit)
         };
         let plain: Vec<String> = args.iter().map(|arg| arg.replace(&prefix, "")).collect();
-        let words = self.command.iter().chain(&plain).map(String::as_str);
+        let words = command.iter().chain(&plain).map(String::as_str);
         let key = known::key(words.chain(["\0", self.source.text]));
         let known = self.setting.known.and_then(|known| known.trial(&key, || build(plain.clone())));
         let is_known = known.is_some();
         let trial = known.unwrap_or_else(|| {
-            let done = self.start(build(args));
+            let done = self.start(command, build(args));
             let completed = Completed {
                 invocation: build(plain),
                 stdout: tidy(&done.stdout, &prefix),
@@ -151,7 +160,7 @@ impl Bench<'_> {
     }
 
     /// Starts it; where answers are kept, it says what it reads.
-    fn start(&self, mut invocation: Invocation) -> Completed {
+    fn start(&self, command: &[String], mut invocation: Invocation) -> Completed {
         let Some(known) = self.setting.known.filter(|known| known.records()) else {
             return self.host.runner.run(invocation);
         };
@@ -164,7 +173,7 @@ impl Bench<'_> {
         let since = std::time::SystemTime::now();
         let done = self.host.runner.run(invocation);
         known.record(|reads| {
-            reads.nvcc(self.command, &self.host.env.path_dirs(), since);
+            reads.nvcc(command, &self.host.env.path_dirs(), since);
             let text = fs::read_to_string(&file).unwrap_or_default();
             reads.dependencies(&text, self.setting.cwd, self.setting.dir.as_str(), since);
             if compiles && text.is_empty() {
@@ -196,6 +205,12 @@ impl Bench<'_> {
             return None;
         }
         let Trial { ok: made, completed: done } = self.run(compile, true);
+        if let Some((attempt, hint)) =
+            answer.release.filter(|_| !made).and_then(|it| self.too_new(it))
+        {
+            answer.attempts.push(attempt);
+            answer.hint = Some(hint);
+        }
         answer.attempts.push(attempt(
             "compile a kernel",
             &done,
@@ -204,6 +219,49 @@ impl Bench<'_> {
         ));
         answer.idle = done.success() && !made;
         made.then(|| target(&plan.stderr, &plan.stdout))
+    }
+}
+
+impl Bench<'_> {
+    /// Whether the host compiler is newer than nvcc takes: that is said before
+    /// nvcc's own words, which are many.
+    fn too_new(&mut self, release: CudaVersion) -> Option<(Attempt, String)> {
+        let limit = host_compiler::of(release)?;
+        let words: Vec<String> = self.command.iter().chain(self.setting.flags).cloned().collect();
+        let variable = self.host.env.get(env_vars::NVCC_CCBIN);
+        let named = host_compiler::named(&words, variable);
+        let program = match Utf8Path::new(&named).is_dir() {
+            true => Utf8Path::new(&named).join("gcc").into_string(),
+            false => named,
+        };
+        let question = self.setting.dir.join("host.c");
+        fs::write_if_changed(&question, QUESTION.as_bytes(), 0o644).ok()?;
+        let args = ["-E", "-x", "c", question.as_str()].map(str::to_owned);
+        let done = self.run_command(std::slice::from_ref(&program), args.into(), false).completed;
+        let facts = Facts::parse(&done.stdout)?;
+        let newest = limit.newest(facts.kind)?;
+        let major: u32 = facts.version.split('.').next()?.parse().ok()?;
+        if major <= newest {
+            return None;
+        }
+        let (kind, version) = (facts.kind.name(), &facts.version);
+        let mut attempt = attempt("look at nvcc's host compiler", &done, true, "");
+        attempt.outcome = Outcome::Rejected;
+        attempt.meaning = Some(format!(
+            "nvcc {release} takes {kind} up to {newest}, and its host compiler `{program}` is {kind} {version}."
+        ));
+        let dirs = self.host.env.path_dirs();
+        let older = (newest.saturating_sub(4)..=newest)
+            .rev()
+            .map(|major| format!("{kind}-{major}"))
+            .find(|name| find_program(name, &dirs).0.is_some());
+        let hint = match older {
+            Some(older) => format!("Write `NVCCFLAGS=-ccbin={older}`."),
+            None => format!(
+                "Install {kind} {newest} or older, and name it: `NVCCFLAGS=-ccbin={kind}-{newest}`."
+            ),
+        };
+        Some((attempt, hint))
     }
 }
 

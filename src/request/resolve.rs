@@ -13,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::{
     Bindings, Location, ProbeMode, Remark, Request, Source, Sourced, Variable, Want,
     directories::{self, Named},
-    parts, remarks,
+    given, parts, remarks,
 };
 use crate::{
     cli::{Command, OptionChecking, Typed},
@@ -207,6 +207,7 @@ impl Resolver<'_> {
             bindings: bindings(options.bindings.as_deref())?,
             offline: options.offline,
             quiet: options.quiet,
+            given: given::read(options.answers.as_deref(), self.mode, self.host)?,
             remarks: std::mem::take(&mut self.remarks),
         };
         Ok(Resolved { request, links: self.links })

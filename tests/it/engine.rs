@@ -3,6 +3,7 @@
 
 mod batch;
 mod cache;
+mod given;
 mod guess;
 mod levels;
 mod missing;

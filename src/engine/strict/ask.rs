@@ -18,6 +18,7 @@ use crate::{
         catalog::{Probe, Stage},
         nvcc,
     },
+    request::Given,
     ui::Sink,
 };
 
@@ -84,7 +85,11 @@ pub(super) fn questions<'a>(
             ground,
             compiler,
             host,
-            needs: probe.needs.iter().filter_map(|id| number(id)).collect(),
+            // What is given holds whatever else is there.
+            needs: match ground.user.given.contains_key(probe.id) {
+                true => Vec::new(),
+                false => probe.needs.iter().filter_map(|id| number(id)).collect(),
+            },
         })
         .collect()
 }
@@ -92,12 +97,35 @@ pub(super) fn questions<'a>(
 impl Question<'_> {
     /// Puts it.
     pub(super) fn put(&self, sink: &mut dyn Sink) -> Answer {
+        if let Some(given) = self.ground.user.given.get(self.probe.id) {
+            return self.given(given);
+        }
         match self.probe.stage {
             Stage::Header(name) => self.header(name, sink),
             Stage::Link(libraries) => self.link(libraries, sink),
             Stage::Nvcc => self.nvcc(sink),
             Stage::Check | Stage::Preprocess | Stage::Control => self.declaration(sink),
         }
+    }
+
+    /// The answer that was given; nothing is run.
+    fn given(&self, given: &Given) -> Answer {
+        let attempt = Attempt {
+            what: "take the answer of `--answers`".to_owned(),
+            place: None,
+            command: None,
+            said: None,
+            outcome: if given.answer { Outcome::Satisfied } else { Outcome::Rejected },
+            meaning: Some(format!(
+                "It was given, not found out: {}.",
+                given.reason.trim_end_matches('.')
+            )),
+        };
+        let verdict = if given.answer { Verdict::Yes } else { Verdict::No };
+        let mut check = self.check(verdict, vec![attempt]);
+        check.detail = Some("given".to_owned());
+        check.preset = Some(given.reason.clone());
+        plain(check)
     }
 
     fn source(&self) -> Source<'static> {
@@ -246,6 +274,7 @@ impl Question<'_> {
         let mut attempts = Vec::new();
         let mut release = None;
         let mut idle_nvcc = false;
+        let mut hint = None;
         for command in &self.ground.nvcc {
             let Ok(dir) = self.compiler.scratch_dir() else { break };
             let flags = self.ground.nvcc_flags();
@@ -260,6 +289,7 @@ impl Question<'_> {
             attempts.append(&mut answer.attempts);
             release = release.or(answer.release);
             idle_nvcc |= answer.idle;
+            hint = hint.or(answer.hint.take());
             if let Some(identity) = answer.identity {
                 let mut check = self.check(Verdict::Yes, attempts);
                 check.detail = Some(command.join(" "));
@@ -279,7 +309,11 @@ impl Question<'_> {
                 meaning: Some("There is no nvcc that may be executed.".to_owned()),
             });
         }
-        Answer { nvcc_release: release, idle_nvcc, ..plain(self.check(Verdict::No, attempts)) }
+        let mut check = self.check(Verdict::No, attempts);
+        if hint.is_some() {
+            check.evidence.hint = hint;
+        }
+        Answer { nvcc_release: release, idle_nvcc, ..plain(check) }
     }
 
     fn check(&self, verdict: Verdict, attempts: Vec<Attempt>) -> Check {

@@ -150,7 +150,9 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(batch: Batch, compiler: &Compiler) -> Self {
+    fn new(mut batch: Batch, compiler: &Compiler) -> Self {
+        let given = &batch.ground.user.given;
+        batch.probes.retain(|probe| !given.contains_key(probe.id));
         let declarations = batch.declarations();
         let linked = linked(&batch, compiler);
         let needed: Vec<&str> = linked.iter().map(|link| symbol(link.probe)).collect();

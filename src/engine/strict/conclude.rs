@@ -79,7 +79,7 @@ pub(super) fn outcome(mut run: Run<'_>, found: &Found, error: Option<Error>) -> 
         checks: run.checks,
         messages: run.messages,
         differences,
-        environment: Vec::new(),
+        environment: run.environment,
     };
     Outcome { report, error }
 }
@@ -127,6 +127,14 @@ pub(super) fn remarks(request: &Request, found: &Found) -> Vec<Remark> {
     {
         let text = format!("NVCC is set, but cannot be used: {}", why_not(&answer.check));
         remarks.push((MessageKind::Warning, "W0309", text, answer.check.evidence.hint.clone()));
+    }
+    if request.variable(Variable::Nvcc).is_empty()
+        && let Some(answer) = found.cuda.as_ref().and_then(|cuda| cuda.answer("cuda.nvcc"))
+        && let (Some(release), false) = (answer.nvcc_release, answer.check.verdict.is_yes())
+    {
+        let text =
+            format!("nvcc {release} is there, but cannot be used: {}", why_not(&answer.check));
+        remarks.push((MessageKind::Warning, "W0311", text, answer.check.evidence.hint.clone()));
     }
     remarks
 }

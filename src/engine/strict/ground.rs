@@ -5,7 +5,7 @@ use crate::{
     discover::Layout,
     error::{Code, Error},
     probe::{compiler::Kind, control::Flags},
-    request::{Request, Variable},
+    request::{Answers, Request, Variable},
 };
 
 /// The user's flags, as words.
@@ -16,6 +16,8 @@ pub(super) struct User {
     pub(super) ldflags: Vec<String>,
     pub(super) libs: Vec<String>,
     pub(super) nvccflags: Vec<String>,
+    /// Answers that are given instead of found out.
+    pub(super) given: Answers,
 }
 
 impl User {
@@ -38,6 +40,7 @@ impl User {
             ldflags: words(Variable::Ldflags)?,
             libs: words(Variable::Libs)?,
             nvccflags: words(Variable::Nvccflags)?,
+            given: request.given.clone(),
         })
     }
 
@@ -131,6 +134,7 @@ mod tests {
             ldflags: words("-L/u"),
             libs: words("-lm"),
             nvccflags: words("-O1"),
+            given: Answers::new(),
         };
         assert!(user.names_directories());
         let ground = Ground { layout, user, kind: Kind::Gcc, nvcc: Vec::new() };
