@@ -31,6 +31,7 @@ pub mod log;
 pub mod memtype;
 #[cfg(bistro_hooks)]
 pub mod patch;
+pub mod perftest;
 pub mod reloc;
 pub mod settings;
 pub mod sys;

@@ -5,7 +5,8 @@
 //! reader that is late sees old numbers, never other memory, and no code here is unsafe.
 //!
 //! A range is found in two steps: a [directory](directory) leads from the address to the
-//! few ranges that start near it, and at most four of them are compared without a branch.
+//! last range that starts before its neighbourhood, and the next two are compared without a
+//! branch. All that is said of a range lies side by side, in one line of the cache.
 
 mod directory;
 
@@ -51,11 +52,46 @@ pub struct Index {
 #[derive(Debug)]
 struct Arrays {
     length: AtomicUsize,
-    /// In order; all ones behind the last range.
-    starts: Box<[AtomicU64]>,
-    ends: Box<[AtomicU64]>,
-    about: Box<[AtomicU64]>,
+    /// In order, behind one that holds nothing, so that each has another before it. Behind
+    /// the last range all start at the end of the address space.
+    entries: Box<[Entry]>,
     directory: Directory,
+}
+
+/// A range where readers find it.
+#[derive(Debug)]
+#[repr(align(32))]
+struct Entry {
+    start: AtomicU64,
+    end: AtomicU64,
+    about: AtomicU64,
+}
+
+impl Entry {
+    fn new(start: u64) -> Self {
+        Self { start: AtomicU64::new(start), end: AtomicU64::new(0), about: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    fn start(&self) -> u64 {
+        self.start.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn range(&self) -> Range {
+        let [start, end, about] = [&self.start, &self.end, &self.about];
+        Range {
+            start: start.load(Ordering::Relaxed),
+            end: end.load(Ordering::Relaxed),
+            about: about.load(Ordering::Relaxed),
+        }
+    }
+
+    fn put(&self, range: Range) {
+        self.start.store(range.start, Ordering::Relaxed);
+        self.end.store(range.end, Ordering::Relaxed);
+        self.about.store(range.about, Ordering::Relaxed);
+    }
 }
 
 /// The right to change an index.
@@ -151,7 +187,7 @@ impl Writer<'_> {
         let Some(arrays) = self.index.arrays() else { return (0, None) };
         let length = arrays.length.load(Ordering::Relaxed);
         let mut first = arrays.lower_bound(start);
-        if first > 0 && arrays.ends[first - 1].load(Ordering::Relaxed) > start {
+        if first > 0 && arrays.range(first - 1).end > start {
             first -= 1;
         }
         let last = arrays.lower_bound(end).max(first);
@@ -189,7 +225,7 @@ impl Writer<'_> {
     pub fn touches(&self, start: u64, end: u64) -> bool {
         let Some(arrays) = self.index.arrays() else { return false };
         let before = arrays.lower_bound(end);
-        before > 0 && arrays.ends[before - 1].load(Ordering::Relaxed) > start
+        before > 0 && arrays.range(before - 1).end > start
     }
 
     /// All ranges.
@@ -215,7 +251,7 @@ impl Writer<'_> {
             return true;
         };
         let length = old.length.load(Ordering::Relaxed);
-        if length < old.ends.len() {
+        if length < old.capacity() {
             return true;
         }
         if size + 1 == Index::SIZES {
@@ -230,73 +266,79 @@ impl Writer<'_> {
 
 impl Arrays {
     fn new(capacity: usize) -> Self {
-        let array =
-            |length: usize, value: u64| (0..length).map(|_| AtomicU64::new(value)).collect();
+        let free = std::iter::repeat_with(|| Entry::new(u64::MAX)).take(capacity + WINDOW);
         Self {
             length: AtomicUsize::new(0),
-            starts: array(capacity + WINDOW, u64::MAX),
-            ends: array(capacity, 0),
-            about: array(capacity, 0),
+            entries: std::iter::once(Entry::new(0)).chain(free).collect(),
             directory: Directory::new(capacity),
         }
     }
 
+    fn capacity(&self) -> usize {
+        self.entries.len() - 1 - WINDOW
+    }
+
+    /// The ranges, without what lies around them.
+    fn ranges(&self, length: usize) -> &[Entry] {
+        &self.entries[1..=length]
+    }
+
     fn copy(&self, old: &Self, length: usize) {
-        let pairs =
-            [(&self.starts, &old.starts), (&self.ends, &old.ends), (&self.about, &old.about)];
-        for (to, from) in pairs {
-            for (to, from) in to.iter().zip(&from[..length]) {
-                to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
+        for (to, from) in self.entries[1..].iter().zip(old.ranges(length)) {
+            to.put(from.range());
         }
         self.length.store(length, Ordering::Relaxed);
-        self.directory.build(&self.starts[..length]);
+        self.directory.build(self.ranges(length));
     }
 
     /// The range that holds `address`. Nothing only if what was read did not fit together.
     #[inline]
     fn find(&self, address: u64) -> Option<Found> {
         let address = address.min(u64::MAX - 1); // All ones are no address here.
-        let (first, behind) = self.directory.bucket(address)?;
-        let window: &[AtomicU64; WINDOW] = self.starts.get(first..)?.first_chunk()?;
-        let mut place = first;
-        for start in window {
-            place += usize::from(start.load(Ordering::Relaxed) <= address);
+        let first = self.directory.before(address)?;
+        let near: &[Entry; WINDOW + 1] = self.entries.get(first..)?.first_chunk()?;
+        let behind: usize =
+            near[1..].iter().map(|entry| usize::from(entry.start() <= address)).sum();
+        if behind == WINDOW {
+            return self.find_further(first + WINDOW, address);
         }
-        if place == first + WINDOW {
-            let rest = self.starts.get(place..behind.max(place))?;
-            place += rest.partition_point(|start| start.load(Ordering::Relaxed) <= address);
+        let range = near.get(behind)?.range();
+        if address < range.end {
+            return Some(Found::Range(range));
         }
-        if let Some(before) = place.checked_sub(1) {
-            let end = self.ends.get(before)?.load(Ordering::Relaxed);
-            if address < end {
-                let start = self.starts.get(before)?.load(Ordering::Relaxed);
-                let about = self.about.get(before)?.load(Ordering::Relaxed);
-                return Some(Found::Range(Range { start, end, about }));
-            }
+        self.gap(first + behind)
+    }
+
+    /// In a crowd: a range from `first` on.
+    #[cold]
+    fn find_further(&self, first: usize, address: u64) -> Option<Found> {
+        let rest = self.entries.get(first..)?;
+        let place = rest.partition_point(|entry| entry.start() <= address).checked_sub(1)?;
+        let range = rest.get(place)?.range();
+        if address < range.end {
+            return Some(Found::Range(range));
         }
-        let next = self.starts.get(place)?.load(Ordering::Relaxed);
+        self.gap(first + place)
+    }
+
+    /// The space behind entry number `place`.
+    fn gap(&self, place: usize) -> Option<Found> {
+        let next = self.entries.get(place + 1)?.start();
         Some(Found::Gap((next != u64::MAX).then_some(next)))
     }
 
     /// How many ranges start before `address`.
     fn lower_bound(&self, address: u64) -> usize {
         let length = self.length.load(Ordering::Relaxed);
-        self.starts[..length].partition_point(|start| start.load(Ordering::Relaxed) < address)
+        self.ranges(length).partition_point(|entry| entry.start() < address)
     }
 
     fn range(&self, place: usize) -> Range {
-        Range {
-            start: self.starts[place].load(Ordering::Relaxed),
-            end: self.ends[place].load(Ordering::Relaxed),
-            about: self.about[place].load(Ordering::Relaxed),
-        }
+        self.entries[place + 1].range()
     }
 
     fn put(&self, place: usize, range: Range) {
-        self.starts[place].store(range.start, Ordering::Relaxed);
-        self.ends[place].store(range.end, Ordering::Relaxed);
-        self.about[place].store(range.about, Ordering::Relaxed);
+        self.entries[place + 1].put(range);
     }
 
     fn insert(&self, range: Range) {
@@ -308,20 +350,20 @@ impl Arrays {
         self.put(place, range);
         self.length.store(length + 1, Ordering::Relaxed);
         if !self.directory.added(range.start) {
-            self.directory.build(&self.starts[..=length]);
+            self.directory.build(self.ranges(length + 1));
         }
     }
 
     fn close_gap(&self, first: usize, last: usize, length: usize) {
         for place in first..last {
-            self.directory.removed(self.starts[place].load(Ordering::Relaxed));
+            self.directory.removed(self.range(place).start);
         }
         for at in last..length {
             self.put(first + at - last, self.range(at));
         }
         let left = length - (last - first);
         for at in left..length {
-            self.starts[at].store(u64::MAX, Ordering::Relaxed);
+            self.put(at, Range { start: u64::MAX, end: 0, about: 0 });
         }
         self.length.store(left, Ordering::Relaxed);
     }

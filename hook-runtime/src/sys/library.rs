@@ -32,6 +32,17 @@ impl Library {
     }
 }
 
+/// The address of a symbol in the program or in any library that it sees. No definition of
+/// the object that asks is needed.
+pub fn anywhere(name: &CStr) -> Option<usize> {
+    // SAFETY: the string ends in NUL.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if found.is_null() {
+        super::loader::forget_error();
+    }
+    (!found.is_null()).then_some(found as usize)
+}
+
 fn last_message() -> String {
     // SAFETY: no requirement.
     let text = unsafe { libc::dlerror() };

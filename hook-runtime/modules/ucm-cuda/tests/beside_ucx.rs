@@ -12,63 +12,12 @@ use std::process::{Command, Output};
 #[path = "../../../tests/hooks_support/mock.rs"]
 mod mock;
 mod support;
+#[path = "../../../tests/support/ucx.rs"]
+mod ucx;
 use mock::Mock;
 use support::module;
 
-const RELEASES: [&str; 5] = ["1.18.1", "1.19.0", "1.20.1", "1.21.0", "1.22.0"];
 const ASK: &str = "UCX_CONFIGURE_REAL_TOOLKITS";
-
-/// One release, fetched once and kept.
-fn release(version: &str) -> PathBuf {
-    let kept = std::env::var_os("UCX_CONFIGURE_REAL_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/real-toolkits"),
-        PathBuf::from,
-    );
-    let directory = kept.join("ucx").join(version);
-    std::fs::create_dir_all(&directory).unwrap();
-    let lock = std::fs::File::create(directory.join("lock")).unwrap();
-    lock.lock().unwrap();
-    let libraries = directory.join("libucx/lib");
-    if !libraries.join("ucx").is_dir() {
-        let python = |arguments: &[&str]| {
-            let mut command = Command::new("python3");
-            let done = command.args(arguments).current_dir(&directory).output().unwrap();
-            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        };
-        let package = format!("libucx-cu12=={version}");
-        let fetch = ["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"];
-        python(&[&fetch[..], &["--platform=manylinux_2_28_x86_64", &package]].concat());
-        let files = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
-        let wheel = files.into_iter().find(|path| path.extension().is_some_and(|e| e == "whl"));
-        python(&["-m", "zipfile", "-e", wheel.unwrap().to_str().unwrap(), "."]);
-    }
-    libraries
-}
-
-/// A copy of the release with our module in the place of UCX's.
-fn with_our_module(version: &str, place: &Path) -> PathBuf {
-    let libraries = place.join(version);
-    std::fs::create_dir_all(libraries.join("ucx")).unwrap();
-    for (from, to) in [("", ""), ("ucx", "ucx")] {
-        for entry in std::fs::read_dir(release(version).join(from)).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap();
-            // Modules that need what is not here stay away; the rest of UCX is as it came.
-            if path.is_file() && !(from == "ucx" && name.contains("cuda")) {
-                std::fs::copy(&path, libraries.join(to).join(name)).unwrap();
-            }
-        }
-    }
-    // Which of the names the loader of UCX asks for depends on how libucs was found.
-    for name in ["libucm_cuda.so", "libucm_cuda.so.0", "libucm_cuda.so.0.0.0"] {
-        let link = libraries.join("ucx").join(name);
-        match name {
-            "libucm_cuda.so.0.0.0" => drop(std::fs::copy(module(), link).unwrap()),
-            _ => std::os::unix::fs::symlink("libucm_cuda.so.0.0.0", link).unwrap(),
-        }
-    }
-    libraries
-}
 
 /// The program that uses UCX.
 fn program(mock: &Mock) -> PathBuf {
@@ -138,8 +87,8 @@ fn check(lines: &[String]) {
 fn every_release_in_every_mode() {
     let mock = Mock::build(12_050, "580");
     let program = program(&mock);
-    for version in RELEASES {
-        let libraries = with_our_module(version, &mock.path("ucx"));
+    for version in ucx::RELEASES {
+        let libraries = ucx::copy_with(version, &mock.path("ucx"), "libucm_cuda", module());
         let modes = [
             (Some("reloc"), false),
             (Some("bistro"), false),
@@ -163,7 +112,7 @@ fn every_release_in_every_mode() {
 fn a_preloaded_module_serves_as_well() {
     let mock = Mock::build(12_050, "580");
     let program = program(&mock);
-    let libraries = with_our_module("1.22.0", &mock.path("ucx"));
+    let libraries = ucx::copy_with("1.22.0", &mock.path("ucx"), "libucm_cuda", module());
     let trace = mock.path("trace");
     let mut command = command(&program, &libraries);
     command.env("LD_PRELOAD", libraries.join("ucx/libucm_cuda.so.0.0.0"));

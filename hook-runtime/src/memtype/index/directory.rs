@@ -2,16 +2,19 @@
 //!
 //! Addresses come in clusters that lie far apart: device memory, managed memory, pinned
 //! host memory. Each cluster is cut into buckets of the same width, a power of two, about
-//! two for each range; a bucket knows how many ranges start before it. Whatever the
+//! four for each range; a bucket knows how many ranges start before it. Whatever the
 //! addresses are, the answer is right; if they are spread unevenly, it takes longer.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// How many ranges of a bucket are compared without a branch.
-pub(super) const WINDOW: usize = 4;
+use super::Entry;
 
+/// How many ranges of a bucket are compared without a branch.
+pub(super) const WINDOW: usize = 2;
+
+/// What three comparisons tell apart.
 const CLUSTERS: usize = 8;
-const BUCKETS_PER_RANGE: usize = 2;
+const BUCKETS_PER_RANGE: usize = 4;
 /// A directory is not made anew for fewer changes than this.
 const PATIENCE: usize = 16;
 
@@ -27,6 +30,7 @@ pub(super) struct Directory {
 }
 
 #[derive(Debug, Default)]
+#[repr(align(32))]
 struct Cluster {
     first: AtomicU64,
     shift: AtomicU32,
@@ -50,20 +54,20 @@ impl Directory {
         this
     }
 
-    /// How many ranges start before the bucket of `address`, and before the next one.
+    /// How many ranges start before the bucket of `address`.
     #[inline]
-    pub(super) fn bucket(&self, address: u64) -> Option<(usize, usize)> {
+    pub(super) fn before(&self, address: u64) -> Option<usize> {
         let bucket = self.bucket_of(address)?;
-        let first = self.before.get(bucket)?.load(Ordering::Relaxed);
-        let behind = self.before.get(bucket + 1)?.load(Ordering::Relaxed);
-        Some((first as usize, behind as usize))
+        Some(self.before.get(bucket)?.load(Ordering::Relaxed) as usize)
     }
 
     #[inline]
     fn bucket_of(&self, address: u64) -> Option<usize> {
+        // Half, a quarter, an eighth of the clusters: without a branch to be guessed wrong.
         let mut number = 0;
-        for first in &self.firsts[1..] {
-            number += usize::from(first.load(Ordering::Relaxed) <= address);
+        for step in [CLUSTERS / 2, CLUSTERS / 4, CLUSTERS / 8] {
+            let first = self.firsts[(number + step) % CLUSTERS].load(Ordering::Relaxed);
+            number += step * usize::from(first <= address);
         }
         let cluster = self.clusters.get(number)?;
         // An address before the first cluster counts for that one's first bucket.
@@ -97,8 +101,8 @@ impl Directory {
     }
 
     /// Builds the directory for ranges that start at `starts`, which are in order.
-    pub(super) fn build(&self, starts: &[AtomicU64]) {
-        let start = |place: usize| starts[place].load(Ordering::Relaxed);
+    pub(super) fn build(&self, starts: &[Entry]) {
+        let start = |place: usize| starts[place].start();
         let cuts = cuts(starts);
         let mut bucket = 0;
         for (number, cluster) in self.clusters.iter().enumerate() {
@@ -153,11 +157,11 @@ fn shift_for(span: u64, buckets: usize) -> u32 {
 }
 
 /// Where clusters begin: at the first range, and behind the widest gaps.
-fn cuts(starts: &[AtomicU64]) -> Vec<usize> {
+fn cuts(starts: &[Entry]) -> Vec<usize> {
     // The narrowest first, as that is the one to make room.
     let mut widest: Vec<(u64, usize)> = Vec::with_capacity(CLUSTERS);
     for (place, pair) in starts.windows(2).enumerate() {
-        let gap = pair[1].load(Ordering::Relaxed) - pair[0].load(Ordering::Relaxed);
+        let gap = pair[1].start() - pair[0].start();
         if widest.len() < CLUSTERS - 1 {
             widest.push((gap, place + 1));
             widest.sort_unstable();
