@@ -6,7 +6,8 @@
 //!
 //! A range is found in two steps: a [directory](directory) leads from the address to the
 //! last range that starts before its neighbourhood, and the next two are compared without a
-//! branch. All that is said of a range lies side by side, in one line of the cache.
+//! branch. All that is said of a range lies side by side, and nothing that was read leaves the
+//! processor's registers before it is known to fit together.
 
 mod directory;
 
@@ -60,7 +61,7 @@ struct Arrays {
 
 /// A range where readers find it.
 #[derive(Debug)]
-#[repr(align(32))]
+#[repr(C)]
 struct Entry {
     start: AtomicU64,
     end: AtomicU64,
@@ -121,27 +122,41 @@ impl Index {
     #[inline]
     pub fn find(&self, address: u64) -> Found {
         let before = self.version.load(Ordering::Acquire);
-        let found = self.arrays().map_or(Some(Found::Gap(None)), |arrays| arrays.find(address));
-        fence(Ordering::Acquire);
-        if before & 1 == 0 && self.version.load(Ordering::Relaxed) == before {
-            // What is missing here was torn, which the version would have told.
-            return found.unwrap_or(Found::Busy);
+        // What was read is put together only when it is known to fit together: this way it
+        // stays in registers.
+        if let Some(near) = self.arrays().and_then(|arrays| arrays.near(address)) {
+            let [_, second, third] = near;
+            let (one, two) = (second.start() <= address, third.start() <= address);
+            let range = near[usize::from(one)].range();
+            if !two && address < range.end && self.is_still(before) {
+                return Found::Range(range);
+            }
+            if !two && address >= range.end {
+                let next = near[1 + usize::from(one)].start();
+                if self.is_still(before) {
+                    return Found::Gap((next != u64::MAX).then_some(next));
+                }
+            }
         }
-        self.find_again(address)
+        self.find_slowly(address)
     }
 
+    /// Whether nothing has been changed since the version was `before`, nor was then.
+    #[inline]
+    fn is_still(&self, before: u64) -> bool {
+        fence(Ordering::Acquire);
+        before & 1 == 0 && self.version.load(Ordering::Relaxed) == before
+    }
+
+    /// In a crowd, while something is changed, or where there is nothing.
     #[cold]
-    fn find_again(&self, address: u64) -> Found {
+    fn find_slowly(&self, address: u64) -> Found {
         for attempt in 0..Self::SPINS + Self::YIELDS {
             let before = self.version.load(Ordering::Acquire);
-            if before & 1 == 0 {
-                let found =
-                    self.arrays().map_or(Some(Found::Gap(None)), |arrays| arrays.find(address));
-                fence(Ordering::Acquire);
-                if let (Some(found), true) = (found, self.version.load(Ordering::Relaxed) == before)
-                {
-                    return found;
-                }
+            let found = self.arrays().map_or(Some(Found::Gap(None)), |arrays| arrays.find(address));
+            // What is missing was torn, which the version tells.
+            if let (Some(found), true) = (found, self.is_still(before)) {
+                return found;
             }
             match attempt {
                 0..Self::SPINS => std::hint::spin_loop(),
@@ -291,39 +306,22 @@ impl Arrays {
         self.directory.build(self.ranges(length));
     }
 
-    /// The range that holds `address`. Nothing only if what was read did not fit together.
+    /// The last range that starts before the neighbourhood of `address`, and the next ones.
     #[inline]
-    fn find(&self, address: u64) -> Option<Found> {
-        let address = address.min(u64::MAX - 1); // All ones are no address here.
-        let first = self.directory.before(address)?;
-        let near: &[Entry; WINDOW + 1] = self.entries.get(first..)?.first_chunk()?;
-        let behind: usize =
-            near[1..].iter().map(|entry| usize::from(entry.start() <= address)).sum();
-        if behind == WINDOW {
-            return self.find_further(first + WINDOW, address);
-        }
-        let range = near.get(behind)?.range();
-        if address < range.end {
-            return Some(Found::Range(range));
-        }
-        self.gap(first + behind)
+    fn near(&self, address: u64) -> Option<&[Entry; WINDOW + 1]> {
+        self.entries.get(self.directory.before(address)?..)?.first_chunk()
     }
 
-    /// In a crowd: a range from `first` on.
-    #[cold]
-    fn find_further(&self, first: usize, address: u64) -> Option<Found> {
-        let rest = self.entries.get(first..)?;
+    /// The range that holds `address`. Nothing only if what was read did not fit together.
+    fn find(&self, address: u64) -> Option<Found> {
+        let address = address.min(u64::MAX - 1); // All ones are no address here.
+        let rest = self.entries.get(self.directory.before(address)?..)?;
         let place = rest.partition_point(|entry| entry.start() <= address).checked_sub(1)?;
         let range = rest.get(place)?.range();
         if address < range.end {
             return Some(Found::Range(range));
         }
-        self.gap(first + place)
-    }
-
-    /// The space behind entry number `place`.
-    fn gap(&self, place: usize) -> Option<Found> {
-        let next = self.entries.get(place + 1)?.start();
+        let next = rest.get(place + 1)?.start();
         Some(Found::Gap((next != u64::MAX).then_some(next)))
     }
 

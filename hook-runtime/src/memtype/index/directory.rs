@@ -20,6 +20,10 @@ const PATIENCE: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Directory {
+    /// The largest cluster once more, which most questions are about: it is tried first.
+    main: Cluster,
+    /// The address behind its last range; 0 if there is none.
+    main_end: AtomicU64,
     /// The first address of each cluster; all ones if there are fewer.
     firsts: [AtomicU64; CLUSTERS],
     clusters: [Cluster; CLUSTERS],
@@ -30,7 +34,6 @@ pub(super) struct Directory {
 }
 
 #[derive(Debug, Default)]
-#[repr(align(32))]
 struct Cluster {
     first: AtomicU64,
     shift: AtomicU32,
@@ -39,11 +42,31 @@ struct Cluster {
     last: AtomicU32,
 }
 
+impl Cluster {
+    /// The bucket of an address that lies `inside` bytes behind the first one.
+    #[inline]
+    fn bucket(&self, inside: u64) -> usize {
+        let last = self.last.load(Ordering::Relaxed);
+        let shift = self.shift.load(Ordering::Relaxed);
+        let bucket = (inside >> (shift & 63)) + u64::from(self.bucket.load(Ordering::Relaxed));
+        bucket.min(u64::from(last)) as usize
+    }
+
+    fn put(&self, first: u64, shift: u32, bucket: usize, last: usize) {
+        self.first.store(first, Ordering::Relaxed);
+        self.shift.store(shift, Ordering::Relaxed);
+        self.bucket.store(bucket as u32, Ordering::Relaxed);
+        self.last.store(last as u32, Ordering::Relaxed);
+    }
+}
+
 impl Directory {
     pub(super) fn new(capacity: usize) -> Self {
         // Each cluster's width is rounded, which may bring a bucket more.
         let places = BUCKETS_PER_RANGE * capacity + 2 * CLUSTERS + 1;
         let this = Self {
+            main: Cluster::default(),
+            main_end: AtomicU64::new(0),
             firsts: [const { AtomicU64::new(u64::MAX) }; CLUSTERS],
             clusters: Default::default(),
             before: (0..places).map(|_| AtomicU32::new(0)).collect(),
@@ -57,11 +80,14 @@ impl Directory {
     /// How many ranges start before the bucket of `address`.
     #[inline]
     pub(super) fn before(&self, address: u64) -> Option<usize> {
-        let bucket = self.bucket_of(address)?;
+        let first = self.main.first.load(Ordering::Relaxed);
+        let bucket = match first <= address && address < self.main_end.load(Ordering::Relaxed) {
+            true => self.main.bucket(address - first),
+            false => self.bucket_of(address)?,
+        };
         Some(self.before.get(bucket)?.load(Ordering::Relaxed) as usize)
     }
 
-    #[inline]
     fn bucket_of(&self, address: u64) -> Option<usize> {
         // Half, a quarter, an eighth of the clusters: without a branch to be guessed wrong.
         let mut number = 0;
@@ -71,11 +97,7 @@ impl Directory {
         }
         let cluster = self.clusters.get(number)?;
         // An address before the first cluster counts for that one's first bucket.
-        let inside = address.saturating_sub(cluster.first.load(Ordering::Relaxed));
-        let last = cluster.last.load(Ordering::Relaxed);
-        let shift = cluster.shift.load(Ordering::Relaxed);
-        let bucket = (inside >> (shift & 63)) + u64::from(cluster.bucket.load(Ordering::Relaxed));
-        Some(bucket.min(u64::from(last)) as usize)
+        Some(cluster.bucket(address.saturating_sub(cluster.first.load(Ordering::Relaxed))))
     }
 
     /// A range that starts at `start` has been added. False if it is time to build anew.
@@ -100,25 +122,28 @@ impl Directory {
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Builds the directory for ranges that start at `starts`, which are in order.
-    pub(super) fn build(&self, starts: &[Entry]) {
-        let start = |place: usize| starts[place].start();
-        let cuts = cuts(starts);
-        let mut bucket = 0;
+    /// Builds the directory for ranges that are in order.
+    pub(super) fn build(&self, ranges: &[Entry]) {
+        let start = |place: usize| ranges[place].start();
+        let cuts = cuts(ranges);
+        let (mut bucket, mut largest) = (0, 0);
+        self.main_end.store(0, Ordering::Relaxed);
         for (number, cluster) in self.clusters.iter().enumerate() {
-            let Some(&begin) = cuts.get(number).filter(|_| !starts.is_empty()) else {
+            let Some(&begin) = cuts.get(number).filter(|_| !ranges.is_empty()) else {
                 self.firsts[number].store(u64::MAX, Ordering::Relaxed);
                 continue;
             };
-            let end = cuts.get(number + 1).copied().unwrap_or(starts.len());
+            let end = cuts.get(number + 1).copied().unwrap_or(ranges.len());
             let span = start(end - 1) - start(begin);
             let shift = shift_for(span, BUCKETS_PER_RANGE * (end - begin));
             let last = bucket + (span >> shift) as usize;
             self.firsts[number].store(start(begin), Ordering::Relaxed);
-            cluster.first.store(start(begin), Ordering::Relaxed);
-            cluster.shift.store(shift, Ordering::Relaxed);
-            cluster.bucket.store(bucket as u32, Ordering::Relaxed);
-            cluster.last.store(last as u32, Ordering::Relaxed);
+            cluster.put(start(begin), shift, bucket, last);
+            if end - begin > largest {
+                largest = end - begin;
+                self.main.put(start(begin), shift, bucket, last);
+                self.main_end.store(ranges[end - 1].range().end, Ordering::Relaxed);
+            }
             let mut place = begin;
             for (offset, before) in self.before[bucket..=last].iter().enumerate() {
                 while place < end && (start(place) - start(begin)) >> shift < offset as u64 {
@@ -128,22 +153,15 @@ impl Directory {
             }
             bucket = last + 1;
         }
-        if starts.is_empty() {
-            self.clear();
+        if ranges.is_empty() {
+            // One bucket for everything.
+            self.clusters[0].put(0, 0, 0, 0);
+            self.before[0].store(0, Ordering::Relaxed);
             bucket = 1;
         }
-        self.before[bucket].store(starts.len() as u32, Ordering::Relaxed);
+        self.before[bucket].store(ranges.len() as u32, Ordering::Relaxed);
         self.used.store(bucket, Ordering::Relaxed);
         self.changes.store(0, Ordering::Relaxed);
-    }
-
-    /// One bucket for everything.
-    fn clear(&self) {
-        let cluster = &self.clusters[0];
-        cluster.first.store(0, Ordering::Relaxed);
-        for number in [&cluster.shift, &cluster.bucket, &cluster.last, &self.before[0]] {
-            number.store(0, Ordering::Relaxed);
-        }
     }
 }
 
@@ -156,11 +174,14 @@ fn shift_for(span: u64, buckets: usize) -> u32 {
     shift
 }
 
-/// Where clusters begin: at the first range, and behind the widest gaps.
-fn cuts(starts: &[Entry]) -> Vec<usize> {
+/// Where clusters begin: at the first range, and behind the widest gaps, as far as leaving a
+/// gap out makes what is left of the addresses noticeably shorter.
+fn cuts(ranges: &[Entry]) -> Vec<usize> {
+    /// A part of what is left that is worth a cluster of its own.
+    const NOTICEABLE: u64 = 16;
     // The narrowest first, as that is the one to make room.
     let mut widest: Vec<(u64, usize)> = Vec::with_capacity(CLUSTERS);
-    for (place, pair) in starts.windows(2).enumerate() {
+    for (place, pair) in ranges.windows(2).enumerate() {
         let gap = pair[1].start() - pair[0].start();
         if widest.len() < CLUSTERS - 1 {
             widest.push((gap, place + 1));
@@ -170,7 +191,17 @@ fn cuts(starts: &[Entry]) -> Vec<usize> {
             widest.sort_unstable();
         }
     }
-    let mut cuts: Vec<usize> = std::iter::once(0).chain(widest.iter().map(|cut| cut.1)).collect();
+    let (first, last) =
+        (ranges.first().map_or(0, Entry::start), ranges.last().map_or(0, Entry::start));
+    let mut left = last - first;
+    let mut cuts = vec![0];
+    for (gap, place) in widest.into_iter().rev() {
+        if gap < left / NOTICEABLE {
+            break;
+        }
+        left -= gap;
+        cuts.push(place);
+    }
     cuts.sort_unstable();
     cuts
 }

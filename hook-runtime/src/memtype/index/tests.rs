@@ -163,3 +163,30 @@ fn readers_are_right_while_writers_write() {
         done.store(true, Ordering::Relaxed);
     });
 }
+
+/// Kinds of memory far apart, of which one is much larger: every question about each of them,
+/// and about what lies between, whichever cluster is tried first.
+#[test]
+fn clusters_of_every_size_are_found() {
+    let index = Index::new();
+    let mut naive = Naive::default();
+    let bases = [0x1000_u64, 0x3_0200_0000, 0x7f12_3400_0000, 0x7f80_0000_0000];
+    for (number, &base) in bases.iter().enumerate() {
+        for n in 0..[3, 400, 40, 7][number] {
+            let start = base + n * 0x20_0000;
+            let range = Range { start, end: start + 0x18_0000 + n, about: n };
+            assert!(index.write().insert(range));
+            naive.insert(range);
+        }
+    }
+    for &base in &bases {
+        for n in 0..410 {
+            for at in [0, 1, 0x17_ffff, 0x18_0000 + n, 0x1f_ffff] {
+                let address = (base + n * 0x20_0000 + at).wrapping_sub(1);
+                assert_eq!(index.find(address), naive.find(address), "at {address:#x}");
+            }
+        }
+    }
+    assert_eq!(index.find(0), naive.find(0));
+    assert_eq!(index.find(u64::MAX), Found::Gap(None));
+}
