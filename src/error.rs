@@ -146,6 +146,8 @@ pub enum Code {
     NoCompiler,
     /// The C compiler cannot build an empty program.
     CompilerBroken,
+    /// The C compiler is one for another machine than `--host` names.
+    WrongCompiler,
     /// cargo was not found.
     NoCargo,
     /// cargo failed.
@@ -248,6 +250,12 @@ pub const CODES: &[CodeRow] = &[
         "E0302",
         Exit::CompilerBroken,
         "The C compiler cannot build an empty program.",
+    ),
+    row(
+        Code::WrongCompiler,
+        "E0303",
+        Exit::CompilerBroken,
+        "The C compiler compiles for another machine than `--host` names.",
     ),
     row(
         Code::NoCargo,

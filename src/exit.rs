@@ -10,7 +10,7 @@ pub enum Exit {
     NotMet = 1,
     /// The command line, or a value in it, cannot be used.
     Usage = 2,
-    /// The C compiler cannot build an empty program.
+    /// There is no C compiler that can build what is needed.
     CompilerBroken = 3,
     /// hook-runtime could not be built.
     BuildFailed = 4,
@@ -52,7 +52,7 @@ impl Exit {
             Self::Done => "Everything that was asked for was done.",
             Self::NotMet => "Something that was asked for or required is not there.",
             Self::Usage => "The command line, or a value in it, cannot be used.",
-            Self::CompilerBroken => "The C compiler cannot build an empty program.",
+            Self::CompilerBroken => "There is no C compiler that can build what is needed.",
             Self::BuildFailed => "hook-runtime could not be built.",
             Self::Io => "A file could not be read or written.",
             Self::Fetch => "Wheels could not be fetched or assembled.",

@@ -106,6 +106,8 @@ pub fn install(item: Item, manager: Manager, about: &About<'_>) -> Option<String
             .replace("-cuX", &wheel_suffix(cuda))
             .replace("=X.Y", &format!("={cuda}"))
             .replace("@X.Y", &format!("@{cuda}")),
+        // Of what is for another machine there is no other whole.
+        (None, _) if item == Item::CrossToolkit => names.replace("-X-Y", ""),
         (None, Some(whole)) if names.contains("X-Y") => whole.to_owned(),
         (None, _) => {
             names.replace("-cuX", "-cu12").replace(" cuda-version=X.Y", "").replace("@X.Y", "")

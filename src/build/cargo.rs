@@ -40,6 +40,9 @@ pub(super) struct Order<'a> {
     pub(super) bistro: bool,
     /// Whether the network is out of bounds.
     pub(super) offline: bool,
+    /// The machine that the modules are for, as Rust calls it, where it is
+    /// another than the one that builds.
+    pub(super) rust_target: Option<String>,
     /// The linker, if cargo is not to choose.
     pub(super) linker: Option<String>,
     /// The C compiler, for build scripts.
@@ -134,9 +137,14 @@ pub(super) fn invocation(order: &Order<'_>, host: &Host) -> Invocation {
     if order.offline {
         invocation = invocation.arg("--offline");
     }
+    if let Some(target) = &order.rust_target {
+        invocation = invocation.args(["--target", target]);
+    }
     if let Some(linker) = &order.linker {
         let value = Value::from(linker.as_str());
-        invocation = invocation.args(["--config", &format!("target.'cfg(all())'.linker={value}")]);
+        // Build scripts are for the machine that builds.
+        let whose = order.rust_target.as_deref().unwrap_or("'cfg(all())'");
+        invocation = invocation.args(["--config", &format!("target.{whose}.linker={value}")]);
     }
     if let Some(compiler) = &order.compiler {
         invocation = invocation.env("CC", compiler);
@@ -230,6 +238,18 @@ struct Meaning {
 
 /// The first row whose mark is in cargo's words counts.
 const MEANINGS: &[Meaning] = &[
+    Meaning {
+        marks: &["-vV` (never executed)", "could not execute process `rustc"],
+        means: "cargo is there, but rustc, the compiler that it starts, is not.",
+        hint: "Install rustc beside cargo (`rustup toolchain install stable`), or set RUSTC to one.",
+        network: false,
+    },
+    Meaning {
+        marks: &["target may not be installed", "can't find crate for `std`"],
+        means: "This Rust has no standard library for the machine that is configured for.",
+        hint: "Add it with `rustup target add`; the command above names the target behind `--target`.",
+        network: false,
+    },
     Meaning {
         marks: &[
             "is not supported by the following package",

@@ -177,6 +177,7 @@ fn make(
         modules: wish.modules,
         bistro: wish.cfg.get("bistro_hooks").copied().unwrap_or(false),
         offline: request.offline,
+        rust_target: wish.compiler.and_then(rust_target),
         linker: wish.compiler.and_then(|compiler| linker(compiler, request, host)),
         compiler: wish.compiler.map(|compiler| compiler.command.join(" ")),
         stamp: wish.is_kept.then_some(&*kept),
@@ -251,13 +252,24 @@ fn flags_text(cfg: &BTreeMap<String, bool>) -> String {
     format!("{value:#}\n")
 }
 
+/// The machine that a compiler is for, as Rust calls it; none where it is the
+/// one that builds.
+fn rust_target(compiler: &ToolIdentity) -> Option<String> {
+    let (machine, system) = compiler.target.split_once('-')?;
+    if machine == std::env::consts::ARCH {
+        return None;
+    }
+    let machine = if machine == "riscv64" { "riscv64gc" } else { machine };
+    Some(format!("{machine}-unknown-{system}"))
+}
+
 /// The linker for cargo to use, where its own choice would not do: CC as the
 /// user gave it, or the compiler that was found where there is no `cc`. One
 /// with a wrapper or flags cannot be named as a linker.
 fn linker(compiler: &ToolIdentity, request: &Request, host: &Host) -> Option<String> {
     let [word] = compiler.command.as_slice() else { return None };
     let has_cc = || crate::host::process::find_program("cc", &host.env.path_dirs()).0.is_some();
-    let asked = request.is_set(crate::request::Variable::Cc);
+    let asked = request.is_set(crate::request::Variable::Cc) || rust_target(compiler).is_some();
     (asked || !has_cc()).then(|| word.clone())
 }
 

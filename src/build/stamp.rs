@@ -215,6 +215,7 @@ mod tests {
             modules: &[Module::UcmCuda],
             bistro: true,
             offline: false,
+            rust_target: None,
             linker: None,
             compiler: None,
             stamp: Some(&stamp),

@@ -202,9 +202,9 @@ pub struct CheckOptions {
     /// Fail unless all of these hold: `nvml,gdrcopy,fabric,cuda>=12.0,gdrcopy>=2.5`
     #[arg(long, value_name = "LIST", help_heading = "Check")]
     pub require: Vec<String>,
-    /// Print the value of one substitution, conditional or macro, and nothing else
+    /// Print the value of a substitution, conditional or macro, and nothing else; given again, one more, each in a line of its own
     #[arg(long, value_name = "NAME", conflicts_with = "format", help_heading = "Check")]
-    pub print: Option<String>,
+    pub print: Vec<String>,
 }
 
 /// The options of `explain` alone.

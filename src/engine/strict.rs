@@ -131,6 +131,7 @@ impl Run<'_> {
         });
         self.own("tool.compiler", "for a C compiler", compiler.is_ok(), detail);
         let compiler = compiler?;
+        compiler.must_be_for(self.request.host.as_deref(), self.host)?;
         batch::early(self, &compiler);
         let label = "whether the C compiler works";
         self.sink.event(&Event::Checking(label));

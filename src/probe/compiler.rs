@@ -246,6 +246,18 @@ impl Compiler {
         identify(located.command, located.found_by, (mode, located.bench), host, sink)
     }
 
+    /// An error if it is one for another machine than `--host` names.
+    ///
+    /// # Errors
+    ///
+    /// It is.
+    pub fn must_be_for(&self, triple: Option<&str>, host: &Host) -> Result<(), Error> {
+        match triple {
+            Some(triple) => find::require_machine(&self.command, &self.machine, triple, host),
+            None => Ok(()),
+        }
+    }
+
     /// Asks who it is, ahead: the answer is kept for [`Self::identify`].
     pub fn ask_identity_ahead(&self, host: &Host) {
         ask_identity(&self.bench, &self.command, host, &mut Ahead);

@@ -50,7 +50,7 @@ fn detect(request: &Request, options: &CheckOptions, host: &Host) -> (Report, Op
     let mut progress =
         Progress::new(Settings { mode: request.mode, quiet: request.quiet }, channel);
     let mut silent = Silent;
-    let sink: &mut dyn Sink = if options.print.is_some() { &mut silent } else { &mut progress };
+    let sink: &mut dyn Sink = if !options.print.is_empty() { &mut silent } else { &mut progress };
     remarks::tell(request, sink);
     let engine::Outcome { report, error } = engine::configure(request, host, sink);
     progress.finish();
@@ -58,8 +58,9 @@ fn detect(request: &Request, options: &CheckOptions, host: &Host) -> (Report, Op
 }
 
 fn answer(report: &Report, request: &Request, options: &CheckOptions) -> Result<(), Error> {
-    if let Some(name) = &options.print {
-        return print_line(&print::value(report, name)?);
+    if !options.print.is_empty() {
+        let values = options.print.iter().map(|name| print::value(report, name));
+        return print_line(&values.collect::<Result<Vec<_>, _>>()?.join("\n"));
     }
     match options.format {
         Format::Json => json(report),

@@ -99,7 +99,7 @@ fn keys_are_explained_without_a_run() {
     let mut sandbox = Sandbox::new();
     sandbox.only_own_tools();
     for (key, line) in [
-        ("3", "exit code 3\n  The C compiler cannot build an empty program.\n"),
+        ("3", "exit code 3\n  There is no C compiler that can build what is needed.\n"),
         ("E0202", "error E0202\n  NVML was needed and is not there.\n"),
         ("W0305", "warning W0305\n"),
         ("CUDA_HOME", "variable CUDA_HOME\n"),

@@ -8,6 +8,8 @@ mod bindings;
 mod build_runtime;
 /// Compat mode where nothing was recorded: quirks that are known by name.
 mod compat;
+/// Configuring for another machine.
+mod cross;
 /// The outputs, read by those whom they are for.
 mod emitters;
 /// Strict detection on stub toolkits.

@@ -183,6 +183,8 @@ fn check_prints_one_value_and_nothing_else() {
     assert_eq!(print("CUDA_LIBS"), "-lcuda\n");
     assert_eq!(print("HAVE_CUDA"), "yes\n");
     assert_eq!(print("HAVE_NVML_FABRIC_INFO"), "1\n");
+    let two = ["check", "--with-cuda=stub:12.5", "--print=CUDA_LIBS", "--print", "HAVE_NVCC"];
+    assert_eq!(sandbox.run(two).must_end(0).stdout, "-lcuda\nno\n", "none is lost");
     let slip = sandbox.run(["check", "--without-cuda", "--print=CUDA_LIB"]).must_end(2);
     assert!(slip.stdout.is_empty());
     assert!(slip.stderr.contains("Did you mean `--print=CUDA_LIBS`?"), "{}", slip.stderr);

@@ -18,6 +18,7 @@ fn order<'a>(modules: &'a [Module]) -> Order<'a> {
         modules,
         bistro: true,
         offline: false,
+        rust_target: None,
         linker: None,
         compiler: None,
         stamp: None,
@@ -119,5 +120,38 @@ fn failures_show_the_first_error_and_what_it_means() {
         assert_eq!(error.said.as_deref(), Some(*said));
         assert!(error.means[0].contains(means), "{}", error.means[0]);
         assert!(error.command.is_some() && error.hints.len() >= 2);
+    }
+}
+
+#[test]
+fn for_another_machine_cargo_is_told_which() {
+    let modules = [Module::UcmCuda];
+    let cross = Order {
+        rust_target: Some("aarch64-unknown-linux-gnu".to_owned()),
+        linker: Some("aarch64-linux-gnu-gcc".to_owned()),
+        ..order(&modules)
+    };
+    let args = invocation(&cross, &host(&[])).args;
+    let has = |pair: [&str; 2]| args.windows(2).any(|words| words == pair);
+    assert!(has(["--target", "aarch64-unknown-linux-gnu"]), "{args:?}");
+    let linker = r#"target.aarch64-unknown-linux-gnu.linker="aarch64-linux-gnu-gcc""#;
+    assert!(has(["--config", linker]), "{args:?}");
+}
+
+#[test]
+fn what_is_missing_of_rust_is_named() {
+    for (said, means) in [
+        (
+            "error: could not execute process `rustc -vV` (never executed)\n\nCaused by:\n  No such file or directory (os error 2)",
+            "rustc, the compiler",
+        ),
+        ("error: could not execute process `/x/rustc -vV` (never executed)", "rustc, the compiler"),
+        (
+            "error[E0463]: can't find crate for `core`\n  = note: the `aarch64-unknown-linux-gnu` target may not be installed\nerror: could not compile `x`",
+            "no standard library",
+        ),
+    ] {
+        let found = MEANINGS.iter().find(|row| row.marks.iter().any(|mark| said.contains(mark)));
+        assert!(found.unwrap().means.contains(means), "{said}");
     }
 }

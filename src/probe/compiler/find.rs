@@ -87,13 +87,52 @@ pub(super) fn system(triple: Option<&str>, host: &Host) -> Result<(Vec<String>, 
         .hint(packages::hint(item, host, &about, Some("set CC to one"))))
 }
 
+/// The machine that a triplet names, as compilers call it.
+fn machine(triple: &str) -> &str {
+    match triple.split('-').next().unwrap_or_default() {
+        "amd64" => "x86_64",
+        "arm64" => "aarch64",
+        "ppc64le" => "powerpc64le",
+        machine => machine,
+    }
+}
+
+/// An error if a compiler is one for another machine than `--host` names: its
+/// answers would be about that machine.
+pub(super) fn require_machine(
+    command: &[String],
+    compiled_for: &str,
+    triple: &str,
+    host: &Host,
+) -> Result<(), Error> {
+    let wanted = machine(triple);
+    if compiled_for == wanted || compiled_for == "unknown" {
+        return Ok(());
+    }
+    let name = command.join(" ");
+    let error = Error::new(
+        Code::WrongCompiler,
+        format!(
+            "the C compiler `{name}` compiles for {compiled_for}, and `--host={triple}` is {wanted}"
+        ),
+    )
+    .means("Its answers would be about another machine than the one that is configured for.");
+    let cross = ["gcc", "cc", "clang"].map(|name| format!("{triple}-{name}"));
+    let dirs = host.env.path_dirs();
+    Err(match cross.into_iter().find(|name| find_program(name, &dirs).0.is_some()) {
+        Some(cross) => error
+            .hint(format!("Write `CC={cross}`, or leave CC out."))
+            .remedy(Remedy::Set(format!("CC={cross}"))),
+        None => {
+            let about = About { triple: Some(triple), ..About::default() };
+            error.hint(packages::hint(Item::CrossCompiler, host, &about, Some("set CC to one")))
+        }
+    })
+}
+
 /// Whether a `--host` names the kind of machine that we run on.
 fn is_native(triple: &str) -> bool {
-    triple.split('-').next().is_some_and(|machine| {
-        machine == std::env::consts::ARCH
-            || machine == "amd64" && std::env::consts::ARCH == "x86_64"
-            || machine == "arm64" && std::env::consts::ARCH == "aarch64"
-    })
+    machine(triple) == std::env::consts::ARCH
 }
 
 /// Which compiler a command most likely is, by the name of the program that
