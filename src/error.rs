@@ -142,6 +142,8 @@ pub enum Code {
     MatrixNotMet,
     /// A UCX is where modules would go that it would take for its own.
     WouldBreakUcx,
+    /// Something is wrong with a tree of modules.
+    TreeNotRight,
     /// No C compiler was found.
     NoCompiler,
     /// The C compiler cannot build an empty program.
@@ -243,6 +245,12 @@ pub const CODES: &[CodeRow] = &[
         "E0207",
         Exit::NotMet,
         "A UCX is where modules would go that it would take for its own.",
+    ),
+    row(
+        Code::TreeNotRight,
+        "E0208",
+        Exit::NotMet,
+        "`verify` found something wrong with a tree of modules.",
     ),
     row(Code::NoCompiler, "E0301", Exit::CompilerBroken, "No C compiler was found."),
     row(

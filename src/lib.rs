@@ -30,6 +30,7 @@ pub mod env_vars;
 pub mod error;
 pub mod exit;
 pub mod host;
+pub mod manifest;
 pub mod matrix;
 pub mod model;
 pub mod packages;

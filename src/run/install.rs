@@ -2,14 +2,12 @@
 //! libucm_cuda alone into a UCX.
 
 mod into_ucx;
-mod manifest;
 mod tree;
 mod uninstall;
 
 use std::collections::BTreeMap;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use sha2::{Digest as _, Sha256};
 
 use super::report_file;
 use crate::{
@@ -20,7 +18,6 @@ use crate::{
     host::{Host, fs::Lock},
     model::{Install, Mode, Package, Report},
     request,
-    toolkit::place::hex,
 };
 
 /// Runs `install`.
@@ -143,9 +140,4 @@ fn refuse_stub(
     }
     let what = format!("`{build_dir}` was configured on a stub toolkit");
     Err(Error::new(Code::RequirementNotMet, what).means(means).hint(hint))
-}
-
-/// As sha256sum prints it.
-pub(super) fn sum(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
 }

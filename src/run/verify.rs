@@ -17,6 +17,9 @@ use crate::{
     },
 };
 
+/// How many problems the error names.
+const SHOWN: usize = 10;
+
 /// Runs it.
 pub(super) fn run(options: &VerifyOptions, host: &Host) -> Result<(), Error> {
     if let Some(file) = &options.program {
@@ -28,7 +31,22 @@ pub(super) fn run(options: &VerifyOptions, host: &Host) -> Result<(), Error> {
         return show(options.format, &answer, program_text);
     }
     let dir = request::build_dir(options.dir.as_deref(), host)?;
-    show(options.format, &modules::look(&dir, host)?, modules_text)
+    let found = modules::look(&dir, host)?;
+    show(options.format, &found, modules_text)?;
+    if found.ok {
+        return Ok(());
+    }
+    let count = found.problems.len();
+    let things = if count == 1 { "one thing is".to_owned() } else { format!("{count} things are") };
+    let what = format!("{things} wrong with the modules in `{}`", found.dir);
+    Err(found
+        .problems
+        .iter()
+        .take(SHOWN)
+        .fold(Error::new(Code::TreeNotRight, what), |error, problem| {
+            error.means(format!("`{}` {}.", problem.file, problem.what))
+        })
+        .hint("`--format json` has all of them, each with its kind."))
 }
 
 /// `loaded`: the files that are mapped into this process, for `verify` to see
@@ -96,14 +114,42 @@ fn modules_text(found: &Modules) -> String {
     for module in &found.modules {
         let soname = module.soname.as_deref().unwrap_or("no SONAME");
         let loads = if module.loads { "loads here" } else { "does not load here" };
-        let _ = writeln!(text, "  {:<32} {soname}, {loads}", module.file);
-        let _ = writeln!(text, "  {:<32} needs {}", "", module.needed.join(" "));
+        let whose = if module.of_ucx { ", one of UCX's" } else { "" };
+        let _ = writeln!(text, "  {:<32} {soname}, {loads}{whose}", module.file);
+        let mut more = |title: &str, words: &[String]| {
+            if !words.is_empty() {
+                let _ = writeln!(text, "  {:<32} {title} {}", "", words.join(" "));
+            }
+        };
+        more("needs", &module.needed);
+        more("RPATH", &module.rpath);
+        more("RUNPATH", &module.runpath);
+        more("not here:", &module.unresolved);
         for line in module.said.iter().flat_map(|said| said.lines()) {
             let _ = writeln!(text, "  {:<32} | {line}", "");
         }
     }
     for name in &found.absent {
         let _ = writeln!(text, "  {name:<32} not there");
+    }
+    for contents in &found.packages {
+        let (all, missing) = (contents.expected.len(), contents.missing.len());
+        let there = all - missing;
+        let name = contents.package.name();
+        let _ = write!(text, "package {name}: {there} of {all} files");
+        if !contents.changed.is_empty() {
+            let _ = write!(text, ", {} changed", contents.changed.len());
+        }
+        text.push('\n');
+    }
+    for (title, path) in [("driver", &found.driver), ("NVML", &found.nvml)] {
+        let place = path.as_ref().map_or("not here", |path| path.as_str());
+        let _ = writeln!(text, "{title}: {place}");
+    }
+    if !found.prologues.is_empty() {
+        let patched = found.prologues.iter().filter(|row| row.outcome == "bistro").count();
+        let all = found.prologues.len();
+        let _ = writeln!(text, "entries of the driver's functions: {patched} of {all} patched");
     }
     for note in &found.notes {
         let _ = writeln!(text, "note: {note}");

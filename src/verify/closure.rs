@@ -44,6 +44,11 @@ pub(super) struct Closure {
 
 /// Finds everything that a program is linked to.
 pub(super) fn of(program: Image, host: &Host) -> Closure {
+    with_dirs(program, &[], host)
+}
+
+/// The same with more directories, after those of LD_LIBRARY_PATH.
+pub(super) fn with_dirs(program: Image, more: &[Utf8PathBuf], host: &Host) -> Closure {
     let fixed = fixed_dirs(program.machine);
     let variable: Vec<Utf8PathBuf> = host
         .env
@@ -52,6 +57,7 @@ pub(super) fn of(program: Image, host: &Host) -> Closure {
         .split([':', ';'])
         .filter(|dir| !dir.is_empty())
         .map(|dir| host.absolute(Utf8Path::new(dir)))
+        .chain(more.iter().cloned())
         .collect();
     // The program's RPATH is for its libraries' libraries, too.
     let of_root =

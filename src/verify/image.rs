@@ -26,9 +26,11 @@ pub struct Image {
     pub runpath: Vec<String>,
     /// The symbols that others have to define.
     pub imports: BTreeSet<String>,
+    /// The functions that others can use.
+    pub exports: BTreeSet<String>,
     /// The functions that it defines, as far as its symbols were kept.
     pub defined: BTreeSet<String>,
-    /// Words at the end of strings in its constant data that begin with `cu` or `libcu`.
+    /// Words at the end of strings in its constant data that begin with `cu`, `libcu` or `nvml`.
     pub words: BTreeSet<String>,
 }
 
@@ -42,6 +44,7 @@ impl Image {
             symbol.name().ok().map(str::to_owned)
         };
         let imports = file.dynamic_symbols().filter(|symbol| symbol.is_undefined());
+        let exports = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
         let defined = file.symbols().chain(file.dynamic_symbols());
         let defined = defined.filter(|symbol| symbol.is_definition());
         Some(Self {
@@ -57,6 +60,7 @@ impl Image {
             rpath,
             runpath,
             imports: imports.filter_map(|symbol| named(&symbol)).collect(),
+            exports: exports.filter_map(|symbol| named(&symbol)).collect(),
             defined: defined.filter_map(|symbol| named(&symbol)).collect(),
             words: words(&file),
         })
@@ -123,7 +127,9 @@ fn words(file: &ElfFile64<'_, Endianness>) -> BTreeSet<String> {
         // does not.
         for string in data.split(|byte| *byte == 0) {
             let word = string.rsplit(|byte| !in_word(byte)).next().unwrap_or_default();
-            if (word.starts_with(b"cu") || word.starts_with(b"libcu")) && word.len() < 64 {
+            let is_of_cuda =
+                [&b"cu"[..], b"libcu", b"nvml"].iter().any(|start| word.starts_with(start));
+            if is_of_cuda && word.len() < 64 {
                 words.insert(String::from_utf8_lossy(word).into_owned());
             }
         }

@@ -18,6 +18,7 @@ use crate::harness::{Run, Sandbox};
 
 /// Codes without a case, and why.
 const WITHOUT_CASE: &[(Code, &str)] = &[
+    (Code::TreeNotRight, "needs modules: audit.rs"),
     (Code::Busy, "needs two runs at once: robustness.rs"),
     (Code::Interrupted, "needs a signal: robustness.rs"),
     (Code::Internal, "nothing that a user can do provokes it"),

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+/// What is wrong with trees of modules.
+mod audit;
 /// The bindings that hook-runtime keeps.
 mod bindings;
 /// hook-runtime built with cargo.

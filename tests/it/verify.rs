@@ -36,7 +36,7 @@ int main(void)
 }
 ";
 
-fn cc(dir: &Utf8Path, args: &[&str]) {
+pub(crate) fn cc(dir: &Utf8Path, args: &[&str]) {
     let include = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/toolkit/include");
     let call = Invocation::new("cc")
         .args(["-std=gnu11", "-fPIC", "-w", "-DUCX_STUB_CUDA_VERSION=12050", "-I"])
@@ -48,7 +48,7 @@ fn cc(dir: &Utf8Path, args: &[&str]) {
 }
 
 /// The mock driver and both runtimes in `lib`, sources in `src`.
-fn world() -> Sandbox {
+pub(crate) fn world() -> Sandbox {
     let sandbox = Sandbox::new();
     let lib = sandbox.dir("lib");
     let sources = |part: &str| -> Vec<String> {
@@ -205,7 +205,7 @@ static void __attribute__((constructor)) loaded(void)
         [("/nowhere".to_owned(), false), (sandbox.path("lib").into(), true)]
     {
         sandbox.set("LD_LIBRARY_PATH", libraries);
-        let run = sandbox.run(["verify", &path, "--format", "json"]).must_end(0);
+        let run = sandbox.run(["verify", &path, "--format", "json"]).must_end(1);
         let found: Value = serde_json::from_str(&run.stdout).unwrap();
         let module = |index: usize| &found["modules"][index];
         assert_eq!(module(0)["soname"], "libucm_cuda.so.0");
@@ -216,8 +216,11 @@ static void __attribute__((constructor)) loaded(void)
         // A driver of this machine's own may be there in either case.
         assert!(!driver_loads || found["driver_loads"] == true, "{found:#}");
         assert_eq!(found["coverage"], "hooks: as in a test\n");
-        let text = sandbox.run(["verify", &path]).must_end(0).stdout;
-        assert_eq!(text.contains("note: the driver"), found["driver_loads"] == false, "{text}");
+        let run = sandbox.run(["verify", &path]).must_end(1);
+        let notes = found["driver_loads"] == false;
+        assert_eq!(run.stdout.contains("note: the driver"), notes, "{}", run.stdout);
+        let said = "libuct_cuda.so.0.0.0` does not load here: there is no libgone.so";
+        assert!(run.stderr.contains(said), "{}", run.stderr);
     }
     let run = sandbox.run(["verify"]).must_end(5);
     assert!(run.stderr.contains("there is no module in `[ROOT]/work`"), "{}", run.stderr);
@@ -227,7 +230,18 @@ static void __attribute__((constructor)) loaded(void)
 pub(crate) fn ask_real_module(modules: &Utf8Path, driver: &Utf8Path) {
     let mut sandbox = Sandbox::new();
     sandbox.set("LD_LIBRARY_PATH", driver.as_str());
-    let run = sandbox.run(["verify", modules.as_str()]).must_end(0);
+    // The other modules of CUDA are not beside it, and that is told.
+    let run = sandbox.run(["verify", modules.as_str()]).must_end(1);
+    assert!(run.stderr.contains("libuct_cuda.so.0` is of ucx-cuda"), "{}", run.stderr);
+    let json = sandbox.run(["verify", modules.as_str(), "--format", "json"]).must_end(1).stdout;
+    let found: Value = serde_json::from_str(&json).unwrap();
+    // What it can do without is no fault, and told.
+    let notes = found["notes"].to_string();
+    assert!(notes.contains("looks up what"), "{notes}");
+    let prologues = found["prologues"].as_array().unwrap();
+    let patched = prologues.iter().filter(|row| row["outcome"] == "bistro").count();
+    assert!(prologues.len() > 20, "{found:#}");
+    assert_eq!(patched > 15, std::env::consts::ARCH == "x86_64", "{found:#}");
     let row = |name: &str| {
         run.stdout.lines().find(|line| line.trim_start().starts_with(name)).map(str::to_owned)
     };
@@ -237,7 +251,7 @@ pub(crate) fn ask_real_module(modules: &Utf8Path, driver: &Utf8Path) {
 }
 
 /// A UCX tree with its own libucm_cuda, under three names.
-fn ucx_tree(sandbox: &Sandbox, one_file: bool) -> Utf8PathBuf {
+pub(crate) fn ucx_tree(sandbox: &Sandbox, one_file: bool) -> Utf8PathBuf {
     let dir = sandbox.dir("ucx/lib/ucx");
     sandbox.write("src/ucm.c", "int ucm(void) { return 1; }\n");
     sandbox.write("src/own.c", "int ucm(void); int own(void) { return ucm(); }\n");

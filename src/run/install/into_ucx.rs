@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
-use super::{refuse_stub, sum};
+use super::refuse_stub;
 use crate::{
     build::{MODULE_DIR, elf::Dynamic},
     cli::InstallOptions,
     error::{Code, Error},
     host::{Host, fs},
+    manifest::sum,
     model::Module,
     request,
     run::{print_line, report_file},

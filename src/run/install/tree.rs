@@ -8,17 +8,14 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{
-    Place,
-    manifest::{Installed, Manifest},
-    packages, refuse_stub, sum,
-};
+use super::{Place, packages, refuse_stub};
 use crate::{
     build::MODULE_DIR,
     cli::InstallOptions,
     emit::{self, installed},
     error::{Code, Error},
     host::fs,
+    manifest::{Installed, Manifest, sum},
     model::{Module, Package, Report},
     run::print_line,
     toolkit::embedded::HOOK_RUNTIME,

@@ -3,14 +3,12 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::{
-    Place,
-    manifest::{Installed, Manifest},
-};
+use super::Place;
 use crate::{
     emit::installed,
     error::{Code, Error},
     host::fs,
+    manifest::{Installed, Manifest},
     model::Package,
     run::print_line,
 };

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use super::sum;
 use crate::{
     error::{Code, Error},
     host::fs,
     model::Package,
+    toolkit::place::hex,
 };
 
 /// The version of its form.
@@ -22,23 +23,23 @@ const TOOL: &str = "ucx-configure install";
 /// What was installed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::run) struct Manifest {
+pub struct Manifest {
     format: u32,
     tool: String,
     /// Whose files they are.
-    pub(in crate::run) package: Package,
+    pub package: Package,
     /// Whether it was configured on a stub toolkit.
-    pub(in crate::run) on_stub: bool,
+    pub on_stub: bool,
     /// Each file by its path, without DESTDIR.
-    pub(in crate::run) files: BTreeMap<Utf8PathBuf, Installed>,
+    pub files: BTreeMap<Utf8PathBuf, Installed>,
     /// The directories that were made for them.
-    pub(in crate::run) dirs: BTreeSet<Utf8PathBuf>,
+    pub dirs: BTreeSet<Utf8PathBuf>,
 }
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::run) enum Installed {
+pub enum Installed {
     /// A file, with the sum of what it holds.
     Sha256(String),
     /// A link, with where it leads.
@@ -47,7 +48,11 @@ pub(in crate::run) enum Installed {
 
 impl Installed {
     /// What is at a path; none where nothing is.
-    pub(in crate::run) fn at(path: &Utf8Path) -> Result<Option<Self>, Error> {
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub fn at(path: &Utf8Path) -> Result<Option<Self>, Error> {
         if let Ok(target) = path.read_link_utf8() {
             return Ok(Some(Self::Link(target.into_string())));
         }
@@ -59,7 +64,8 @@ impl Installed {
 }
 
 impl Manifest {
-    pub(super) fn new(package: Package, on_stub: bool) -> Self {
+    /// One without a file.
+    pub fn new(package: Package, on_stub: bool) -> Self {
         let (files, dirs) = (BTreeMap::new(), BTreeSet::new());
         Self { format: FORMAT, tool: TOOL.to_owned(), package, on_stub, files, dirs }
     }
@@ -69,7 +75,7 @@ impl Manifest {
     /// # Errors
     ///
     /// It is there, and is none that this program reads.
-    pub(in crate::run) fn read(path: &Utf8Path) -> Result<Option<Self>, Error> {
+    pub fn read(path: &Utf8Path) -> Result<Option<Self>, Error> {
         if !path.is_file() {
             return Ok(None);
         }
@@ -89,11 +95,16 @@ impl Manifest {
     /// # Errors
     ///
     /// It cannot be written.
-    pub(super) fn write(&self, path: &Utf8Path) -> Result<(), Error> {
+    pub fn write(&self, path: &Utf8Path) -> Result<(), Error> {
         let text = serde_json::to_string_pretty(self).map_err(|error| {
             Error::new(Code::Internal, "what is installed cannot be written as JSON")
                 .said(error.to_string())
         })?;
         fs::write_if_changed(path, format!("{text}\n").as_bytes(), 0o644).map(drop)
     }
+}
+
+/// As sha256sum prints it.
+pub fn sum(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
