@@ -37,9 +37,12 @@ variables! {
     CUDA_PATH = "CUDA_PATH", false, "the same, after CUDA_HOME";
     CUDA_ROOT = "CUDA_ROOT", false, "the same, after CUDA_PATH";
     CUDA_TOOLKIT_ROOT = "CUDAToolkit_ROOT", false, "the same, after CUDA_ROOT";
+    CONDA_PREFIX = "CONDA_PREFIX", false, "the active conda environment, looked at after those; its package names are hinted at";
+    PKG_CONFIG_PATH = "PKG_CONFIG_PATH", false, "where files of pkg-config are looked for first, when guessing";
+    PKG_CONFIG_LIBDIR = "PKG_CONFIG_LIBDIR", false, "where they are looked for instead of the usual directories";
+    VIRTUAL_ENV = "VIRTUAL_ENV", false, "the active Python environment, whose wheels are looked at";
     GDRCOPY_HOME = "GDRCOPY_HOME", false, "gdrcopy's directory, looked at when guessing (not in compat mode)";
     GDRCOPY_ROOT = "GDRCOPY_ROOT", false, "the same, after GDRCOPY_HOME";
-    CONDA_PREFIX = "CONDA_PREFIX", false, "the conda environment that is active: its packages are hinted at";
     SPACK_ENV = "SPACK_ENV", false, "the Spack environment that is active, for the same purpose";
     CPATH = "CPATH", false, "header directories of the compiler";
     C_INCLUDE_PATH = "C_INCLUDE_PATH", false, "the same, for C alone";

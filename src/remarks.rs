@@ -28,6 +28,12 @@ pub const REMARKS: &[(&str, &str)] = &[
     ("W0311", "nvcc is there and cannot be used; only tests and examples need it."),
     ("W0312", "LD_LIBRARY_PATH leads to stubs, which programs must not be loaded with."),
     ("N0313", "Answers were given with `--answers`, not found out."),
+    ("N0320", "A library is there only under a versioned name, and linked by that name."),
+    ("N0321", "The directory that was named holds several toolkits; one of them was taken."),
+    ("W0322", "A library of cuda-compat was linked with."),
+    ("W0323", "A library needs a newer C library than the one that is linked with."),
+    ("W0324", "The driver that was linked with is older than what UCX will need."),
+    ("W0325", "gdrcopy is older than 2.0."),
     ("N0601", "The wheels of a release hold no nvcc."),
     ("N0602", "The licence that fetched wheels are under."),
 ];

@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 
+pub use crate::discover::Parts as CudaParts;
+
 pub use self::{
     given::{Answers, Given},
     resolve::{Link, Resolved, STATE_DIR, build_dir, given_dirs, resolve, time_limit},
@@ -160,24 +162,6 @@ pub enum ProbeMode {
     Batch,
     /// Each by a run of its own.
     Single,
-}
-
-/// Parts of CUDA that lie elsewhere than in one directory, as they were named.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CudaParts {
-    /// `--with-cuda-include`, in order.
-    pub include_dirs: Vec<Utf8PathBuf>,
-    /// `--with-cuda-libdir`, in order.
-    pub library_dirs: Vec<Utf8PathBuf>,
-    /// `--with-nvml`.
-    pub nvml: Option<Utf8PathBuf>,
-}
-
-impl CudaParts {
-    /// Whether nothing was named.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// Everything that is wanted.

@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 
-use crate::{env_vars, exit::Exit};
+use crate::{
+    discover::source::{CUDA_PLACES, GDRCOPY_PLACES, order},
+    env_vars,
+    exit::Exit,
+};
 
 /// Which text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +44,28 @@ pub(super) fn epilogue() -> String {
     variables(&mut text, true);
     text.push_str("\nFrom the environment alone:\n");
     variables(&mut text, false);
+    places(&mut text);
     text.push_str("\nExit codes:\n");
     for exit in Exit::ALL {
         let _ = writeln!(text, "  {:>3}  {}", exit.code(), exit.doc());
     }
     text.trim_end().to_owned()
+}
+
+fn places(text: &mut String) {
+    for (title, places) in [
+        ("Where CUDA is looked for when no directory is named, in this order:", CUDA_PLACES),
+        ("Where gdrcopy is looked for:", GDRCOPY_PLACES),
+    ] {
+        let _ = writeln!(text, "\n{title}");
+        order(places).for_each(|line| {
+            let _ = writeln!(text, "  {line}");
+        });
+    }
+    text.push_str(
+        "\nNever in the current directory. `--compat` looks where the original does: where the compiler\n\
+         looks by itself.\n",
+    );
 }
 
 fn variables(text: &mut String, are_arguments: bool) {

@@ -2,22 +2,60 @@
 //!
 //! The tables below list the subdirectories that installations use. A
 //! directory counts by what it holds, never by its name alone: an empty lib64
-//! beside a full lib is passed over.
+//! beside a full lib is passed over, and so is one for another machine.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::host::fs;
+use super::{
+    driver,
+    library::{DRIVER_LIBRARIES, classify},
+    pc,
+    shape::{self, Shape},
+    source::Place,
+};
+use crate::host::{Host, fs};
 
 /// Headers that make a directory one of CUDA's.
-const HEADERS: [&str; 4] = ["cuda.h", "cuda_runtime.h", "nvml.h", "cudaTypedefs.h"];
+pub(super) const HEADERS: [&str; 4] = ["cuda.h", "cuda_runtime.h", "nvml.h", "cudaTypedefs.h"];
 
-/// Files that make a directory one to link with.
-const LIBRARIES: [&str; 4] =
-    ["libcudart.so", "libcudart_static.a", "libcuda.so", "libnvidia-ml.so"];
+/// What cuda_runtime.h includes, and CUDA 13 has in a component of its own.
+const PART_OF_RUNTIME_H: &str = "crt/host_config.h";
+
+/// Libraries that make a directory one to link with, as `-l` names them.
+const LIBRARIES: [&str; 4] = ["cudart", "cudart_static", "cuda", "nvidia-ml"];
 
 /// Directories that compilers and linkers search by themselves; naming them
 /// would only change the order of others.
 const BUILT_IN: [&str; 5] = ["/usr/include", "/usr/lib", "/usr/lib64", "/lib", "/lib64"];
+
+/// What is compiled for, and the machine on which things are looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// The machine, such as `x86_64`.
+    pub machine: &'a str,
+    /// The compiler's target, such as `x86_64-linux-gnu`.
+    pub triple: &'a str,
+    /// Where things are looked for.
+    pub host: &'a Host,
+}
+
+/// Parts of CUDA that lie elsewhere than in one directory, as they were named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// Directories with headers, in order.
+    pub include_dirs: Vec<Utf8PathBuf>,
+    /// Directories with libraries, in order.
+    pub library_dirs: Vec<Utf8PathBuf>,
+    /// Where NVML is.
+    pub nvml: Option<Utf8PathBuf>,
+}
+
+impl Parts {
+    /// Whether nothing was named.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// Where the parts of an installation lie.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,66 +68,214 @@ pub struct Layout {
     pub library_dirs: Vec<Utf8PathBuf>,
     /// Directories with stub libraries, for linking only.
     pub stub_dirs: Vec<Utf8PathBuf>,
+    /// Directories with the driver's libraries, of which it has none itself.
+    pub driver_dirs: Vec<Utf8PathBuf>,
+    /// Libraries that are there only under a name with a version in it: what
+    /// `-l` calls them, and the file.
+    pub names: Vec<(&'static str, Utf8PathBuf)>,
+    /// Where its nvcc may be.
+    pub nvcc: Vec<Utf8PathBuf>,
+    /// What to say about how the directory was taken.
+    pub note: Option<String>,
     /// Every directory that was looked at for headers.
     pub looked_for_headers: Vec<Utf8PathBuf>,
     /// Every directory that was looked at for libraries.
     pub looked_for_libraries: Vec<Utf8PathBuf>,
 }
 
-/// The names that NVIDIA gives a machine below `targets/`.
-fn target_names(machine: &str) -> &'static [&'static str] {
-    match machine {
-        "x86_64" => &["x86_64-linux"],
-        // Servers first; `aarch64-linux` is what Jetson boards have.
-        "aarch64" => &["sbsa-linux", "aarch64-linux"],
-        "powerpc64le" => &["ppc64le-linux"],
-        _ => &[],
-    }
-}
-
 impl Layout {
-    /// A CUDA toolkit. `machine` and `triple` are those that is compiled for.
-    pub fn cuda(root: &Utf8Path, machine: &str, triple: &str) -> Self {
-        let targets: Vec<Utf8PathBuf> =
-            target_names(machine).iter().map(|name| root.join("targets").join(name)).collect();
-        let mut headers = vec![root.join("include")];
-        headers.extend(targets.iter().map(|dir| dir.join("include")));
-        // Fedora's packages put them one level down.
-        headers.push(root.join("include/cuda"));
-        let mut libraries = vec![root.join("lib64"), root.join("lib")];
-        libraries.push(root.join("lib").join(triple));
-        libraries.extend(targets.iter().map(|dir| dir.join("lib")));
-        let mut stubs: Vec<_> = libraries.iter().map(|dir| dir.join("stubs")).collect();
+    /// A CUDA toolkit.
+    pub fn cuda(root: &Utf8Path, target: &Target<'_>) -> Self {
+        Self::assemble(Some(root), &Parts::default(), target)
+    }
+
+    /// A CUDA toolkit of which parts lie elsewhere. Without a root, the first
+    /// directory with headers says where the libraries are that nobody named.
+    pub fn assemble(root: Option<&Utf8Path>, parts: &Parts, target: &Target<'_>) -> Self {
+        let machine = target.machine;
+        let above = parts.include_dirs.first().and_then(|dir| pc::root(dir));
+        let root = root.or(above.filter(|_| parts.library_dirs.is_empty()));
+        let shape = root.map(|root| Shape::of(root, machine));
+        let mut headers = parts.include_dirs.clone();
+        let mut libraries: Vec<Utf8PathBuf> = Vec::new();
+        let mut stubs: Vec<Utf8PathBuf> = Vec::new();
+        for dir in &parts.library_dirs {
+            let is_stubs = dir.file_name() == Some("stubs");
+            if is_stubs { &mut stubs } else { &mut libraries }.push(dir.clone());
+        }
+        for part in shape.iter().flat_map(|shape| &shape.parts) {
+            let first = shape.as_ref().is_some_and(|shape| shape.targets_first);
+            headers.extend(shape::header_dirs(part, machine, first));
+            libraries.extend(library_dirs(part, target, first));
+        }
+        stubs.extend(libraries.iter().map(|dir| dir.join("stubs")));
         // EasyBuild's.
-        stubs.push(root.join("stubs/lib64"));
-        Self {
-            root: Some(root.to_owned()),
-            include_dirs: with_content(&headers, &HEADERS),
-            library_dirs: with_content(&libraries, &LIBRARIES),
-            stub_dirs: with_content(&stubs, &LIBRARIES),
+        stubs.extend(shape.iter().map(|shape| shape.root.join("stubs/lib64")));
+        let is_ours = |dir: &Utf8PathBuf| !is_of_another_target(dir, machine);
+        let of_ours =
+            |dirs: &[Utf8PathBuf]| dirs.iter().filter(|dir| is_ours(dir)).cloned().collect();
+        let (own, linked): (Vec<_>, Vec<_>) = (of_ours(&headers), of_ours(&libraries));
+        let mut layout = Self {
+            include_dirs: with_headers(&own),
+            library_dirs: with_libraries(&linked, &LIBRARIES, machine),
+            stub_dirs: with_libraries(&of_ours(&stubs), &LIBRARIES, machine),
+            nvcc: shape.iter().flat_map(|shape| shape.nvcc.clone()).collect(),
+            note: shape.as_ref().and_then(|shape| shape.note.clone()),
+            root: shape.map(|shape| shape.root),
             looked_for_headers: headers,
             looked_for_libraries: libraries.into_iter().chain(stubs).collect(),
+            ..Self::default()
+        };
+        if let Some(nvml) = &parts.nvml {
+            layout.add_nvml(nvml, target);
         }
+        layout.complete(&["cudart", "cuda", "nvidia-ml"], target);
+        layout.add_driver(root, target);
+        layout
     }
 
     /// A gdrcopy installation; `libdir` replaces its directories for
     /// libraries.
-    pub fn gdrcopy(root: Option<&Utf8Path>, libdir: Option<&Utf8Path>, triple: &str) -> Self {
+    pub fn gdrcopy(
+        root: Option<&Utf8Path>,
+        libdir: Option<&Utf8Path>,
+        target: &Target<'_>,
+    ) -> Self {
         let headers: Vec<_> = root.iter().map(|root| root.join("include")).collect();
         let libraries = match (libdir, root) {
             (Some(libdir), _) => vec![libdir.to_owned()],
             (None, Some(root)) => {
-                vec![root.join("lib64"), root.join("lib"), root.join("lib").join(triple)]
+                vec![root.join("lib64"), root.join("lib"), root.join("lib").join(target.triple)]
             }
             (None, None) => Vec::new(),
         };
-        Self {
+        let mut layout = Self {
             root: root.map(Utf8Path::to_owned),
-            include_dirs: with_content(&headers, &["gdrapi.h"]),
-            library_dirs: with_content(&libraries, &["libgdrapi.so"]),
-            stub_dirs: Vec::new(),
+            include_dirs: with_content(&headers, &["gdrapi.h"], |dir, name| {
+                dir.join(name).is_file()
+            }),
+            library_dirs: with_libraries(&libraries, &["gdrapi"], target.machine),
             looked_for_headers: headers,
             looked_for_libraries: libraries,
+            ..Self::default()
+        };
+        layout.complete(&["gdrapi"], target);
+        layout
+    }
+
+    /// NVML of another directory: before the toolkit's own, unless that would
+    /// change what else is found.
+    fn add_nvml(&mut self, root: &Utf8Path, target: &Target<'_>) {
+        let mut headers = shape::header_dirs(root, target.machine, false);
+        headers.push(root.to_owned());
+        let mut libraries = library_dirs(root, target, false);
+        libraries.push(root.to_owned());
+        let stubs: Vec<_> = libraries.iter().map(|dir| dir.join("stubs")).collect();
+        let header = headers.iter().find(|dir| dir.join("nvml.h").is_file());
+        let library = libraries
+            .iter()
+            .chain(&stubs)
+            .find(|dir| library_in(dir, "nvidia-ml", target.machine).is_some())
+            .or_else(|| {
+                let has =
+                    |dir: &&Utf8PathBuf| versioned(dir, "nvidia-ml", target.machine).is_some();
+                libraries.iter().find(has)
+            });
+        let place = |dirs: &mut Vec<Utf8PathBuf>, dir: &Utf8PathBuf, holds_more: bool| {
+            dirs.retain(|other| other != dir);
+            let at = if holds_more { dirs.len() } else { 0 };
+            dirs.insert(at, dir.clone());
+        };
+        if let Some(dir) = header {
+            place(&mut self.include_dirs, dir, dir.join("cuda.h").is_file());
+        }
+        if let Some(dir) = library {
+            let others = ["cuda", "cudart"];
+            let more = others.iter().any(|name| library_in(dir, name, target.machine).is_some());
+            let is_stubs = dir.file_name() == Some("stubs");
+            let dirs = if is_stubs && more { &mut self.stub_dirs } else { &mut self.library_dirs };
+            place(dirs, dir, more);
+        }
+        self.looked_for_headers.splice(0..0, headers);
+        self.looked_for_libraries.splice(0..0, libraries.into_iter().chain(stubs));
+    }
+
+    /// Finds those libraries that are there only under a versioned name.
+    fn complete(&mut self, names: &[&'static str], target: &Target<'_>) {
+        for &name in names {
+            if self.has_library(name, target.machine) {
+                continue;
+            }
+            let looked = self.looked_for_libraries.iter();
+            let usable = looked.filter(|dir| !is_of_another_target(dir, target.machine));
+            let Some(file) = usable.filter_map(|dir| versioned(dir, name, target.machine)).next()
+            else {
+                continue;
+            };
+            if let Some(dir) =
+                file.parent().filter(|dir| !self.link_dirs().iter().any(|d| d == dir))
+            {
+                self.library_dirs.push(dir.to_owned());
+            }
+            self.names.push((name, file));
+        }
+    }
+
+    /// Takes the driver's libraries from where drivers put them, where the
+    /// installation has none of its own.
+    fn add_driver(&mut self, root: Option<&Utf8Path>, target: &Target<'_>) {
+        if self.looked_for_libraries.is_empty() {
+            return;
+        }
+        let is_there = |layout: &Self, name: &str| {
+            layout.has_library(name, target.machine) || layout.is_named(name)
+        };
+        let missing: Vec<_> =
+            DRIVER_LIBRARIES.into_iter().filter(|name| !is_there(self, name)).collect();
+        if missing.is_empty() {
+            return;
+        }
+        let sysroot =
+            root.filter(|root| root.file_name() == Some("usr")).and_then(Utf8Path::parent);
+        let sysroot = sysroot.filter(|dir| *dir != "/");
+        let dirs = driver::dirs(target.host, target.triple, sysroot);
+        for name in missing {
+            let linked = dirs.iter().find(|dir| library_in(dir, name, target.machine).is_some());
+            let dir = linked.cloned().or_else(|| {
+                let file = dirs.iter().find_map(|dir| versioned(dir, name, target.machine))?;
+                let dir = file.parent().map(Utf8Path::to_owned);
+                self.names.push((name, file));
+                dir
+            });
+            if let Some(dir) = dir.filter(|dir| !self.driver_dirs.contains(dir)) {
+                self.driver_dirs.push(dir);
+            }
+        }
+    }
+
+    fn has_library(&self, name: &str, machine: &str) -> bool {
+        self.link_dirs().iter().any(|dir| library_in(dir, name, machine).is_some())
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.names.iter().any(|(known, _)| *known == name)
+    }
+
+    /// Whether its own directories are the only ones that count.
+    pub fn is_scoped(&self) -> bool {
+        self.root.is_some() || !self.looked_for_headers.is_empty()
+    }
+
+    /// Where it is, for people.
+    pub fn described(&self) -> String {
+        match (&self.root, self.is_scoped()) {
+            (Some(root), _) => format!("`{root}`"),
+            (None, true) => {
+                let dirs: Vec<String> =
+                    self.include_dirs.iter().map(|dir| format!("`{dir}`")).collect();
+                dirs.join(", ")
+            }
+            (None, false) => Place::Compiler.to_string(),
         }
     }
 
@@ -103,10 +289,24 @@ impl Layout {
         self.link_dirs().into_iter().map(|dir| dir.join(file)).find(|path| path.is_file())
     }
 
+    /// The file that it has only under a versioned name.
+    pub fn versioned_name(&self, name: &str) -> Option<&Utf8Path> {
+        self.names.iter().find(|(known, _)| *known == name).map(|(_, file)| file.as_path())
+    }
+
+    /// The word by which a linker is told to take a library.
+    pub fn link_word(&self, name: &str) -> String {
+        match self.versioned_name(name).and_then(Utf8Path::file_name) {
+            Some(file) => format!("-l:{file}"),
+            None => format!("-l{name}"),
+        }
+    }
+
     /// The directories to link with: libraries before stubs, so that a real
     /// driver library beside the toolkit comes first.
     pub fn link_dirs(&self) -> Vec<Utf8PathBuf> {
-        self.library_dirs.iter().chain(&self.stub_dirs).cloned().collect()
+        let own = self.library_dirs.iter().chain(&self.stub_dirs);
+        own.chain(&self.driver_dirs).cloned().collect()
     }
 
     /// `-I` flags.
@@ -120,28 +320,96 @@ impl Layout {
     }
 }
 
+/// Directories for libraries below a part, in order.
+fn library_dirs(part: &Utf8Path, target: &Target<'_>, targets_first: bool) -> Vec<Utf8PathBuf> {
+    let names = shape::target_names(target.machine).iter();
+    let targets = names.map(|name| part.join("targets").join(name).join("lib"));
+    let mut dirs = vec![part.join("lib64"), part.join("lib"), part.join("lib").join(target.triple)];
+    if targets_first {
+        dirs.splice(0..0, targets);
+    } else {
+        dirs.extend(targets);
+    }
+    dirs
+}
+
+/// Whether a directory is, its links followed, one of a toolkit's for another
+/// machine: `lib64` of a toolkit that can do both leads to the host's.
+fn is_of_another_target(dir: &Utf8Path, machine: &str) -> bool {
+    let ours = shape::target_names(machine);
+    let Some(real) = fs::canonical(dir).ok().filter(|_| !ours.is_empty()) else { return false };
+    let mut parts = real.components().skip_while(|part| part.as_str() != "targets");
+    let target = parts.nth(1).map(|part| part.as_str().to_owned());
+    target.is_some_and(|name| name.ends_with("-linux") && !ours.contains(&name.as_str()))
+}
+
 /// A flag for each directory that a compiler does not search by itself.
 fn flags(flag: &str, dirs: &[Utf8PathBuf]) -> Vec<String> {
-    dirs.iter()
-        .filter(|dir| !BUILT_IN.contains(&dir.as_str()))
-        .map(|dir| format!("{flag}{dir}"))
-        .collect()
+    dirs.iter().filter(|dir| !is_built_in(dir)).map(|dir| format!("{flag}{dir}")).collect()
+}
+
+/// Whether compilers and linkers search a directory by themselves.
+pub fn is_built_in(dir: &Utf8Path) -> bool {
+    let is_multiarch = || {
+        let parent = dir.parent().is_some_and(|dir| dir == "/usr/lib" || dir == "/lib");
+        parent && dir.file_name().is_some_and(|name| name.contains("-linux-gnu"))
+    };
+    BUILT_IN.contains(&dir.as_str()) || is_multiarch()
+}
+
+/// The directories with headers of CUDA's, or with what those include.
+fn with_headers(dirs: &[Utf8PathBuf]) -> Vec<Utf8PathBuf> {
+    let wanted: Vec<&str> = HEADERS.into_iter().chain([PART_OF_RUNTIME_H]).collect();
+    with_content(dirs, &wanted, |dir, name| dir.join(name).is_file())
+}
+
+/// The directories with libraries that can be linked with.
+fn with_libraries(dirs: &[Utf8PathBuf], wanted: &[&str], machine: &str) -> Vec<Utf8PathBuf> {
+    with_content(dirs, wanted, |dir, name| library_in(dir, name, machine).is_some())
 }
 
 /// The directories that add something to what the earlier ones hold. The same
 /// directory under another name, as when `lib64` is a link to `targets/*/lib`,
 /// adds nothing.
-fn with_content(dirs: &[Utf8PathBuf], wanted: &[&str]) -> Vec<Utf8PathBuf> {
+fn with_content(
+    dirs: &[Utf8PathBuf],
+    wanted: &[&str],
+    has: impl Fn(&Utf8Path, &str) -> bool,
+) -> Vec<Utf8PathBuf> {
     let mut missing: Vec<&str> = wanted.to_vec();
     let mut chosen = Vec::new();
     for dir in dirs {
         let before = missing.len();
-        missing.retain(|name| !dir.join(name).is_file());
+        missing.retain(|name| !has(dir, name));
         if missing.len() < before {
             chosen.push(dir.clone());
         }
     }
     chosen
+}
+
+/// The library that a linker would find in a directory, if it would do.
+fn library_in(dir: &Utf8Path, name: &str, machine: &str) -> Option<Utf8PathBuf> {
+    let file =
+        if name.ends_with("_static") { format!("lib{name}.a") } else { format!("lib{name}.so") };
+    let path = dir.join(file);
+    (path.is_file() && classify(&path, machine).trouble().is_none()).then_some(path)
+}
+
+/// The best of a library's versioned names in a directory: the shortest, which
+/// is the one that programs look for.
+fn versioned(dir: &Utf8Path, name: &str, machine: &str) -> Option<Utf8PathBuf> {
+    let mut found = versioned_names(&[dir.to_owned()], name);
+    found.retain(|path| classify(path, machine).trouble().is_none());
+    let numbers = |path: &Utf8PathBuf| -> Vec<u32> {
+        let text = path.file_name().and_then(|file| file.split_once(".so.")).map_or("", |it| it.1);
+        text.split('.').map(|part| part.parse().unwrap_or_default()).collect()
+    };
+    let rank = |path: &Utf8PathBuf| {
+        let numbers = numbers(path);
+        (numbers.len(), std::cmp::Reverse(numbers))
+    };
+    found.into_iter().min_by_key(rank)
 }
 
 /// The versioned names of a library in the directories: what driver packages
@@ -156,69 +424,4 @@ pub fn versioned_names(dirs: &[Utf8PathBuf], library: &str) -> Vec<Utf8PathBuf> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::fs::{Scratch, create_dir_all, symlink, write_if_changed};
-
-    fn tree(files: &[&str]) -> Scratch {
-        let scratch = Scratch::new(None).unwrap();
-        for file in files {
-            let path = scratch.path().join(file);
-            create_dir_all(path.parent().unwrap()).unwrap();
-            write_if_changed(&path, b"", 0o644).unwrap();
-        }
-        scratch
-    }
-
-    fn below(scratch: &Scratch, dirs: &[Utf8PathBuf]) -> Vec<String> {
-        dirs.iter().map(|dir| dir.strip_prefix(scratch.path()).unwrap().to_string()).collect()
-    }
-
-    const TRIPLE: &str = "x86_64-linux-gnu";
-
-    #[test]
-    fn a_directory_counts_by_what_it_holds() {
-        let scratch = tree(&["include/cuda.h", "lib/libcudart.so", "lib/stubs/libcuda.so"]);
-        create_dir_all(&scratch.path().join("lib64")).unwrap();
-        let layout = Layout::cuda(scratch.path(), "x86_64", TRIPLE);
-        assert_eq!(below(&scratch, &layout.include_dirs), ["include"]);
-        assert_eq!(below(&scratch, &layout.link_dirs()), ["lib", "lib/stubs"]);
-        assert!(layout.header("cuda.h").is_some() && layout.header("nvml.h").is_none());
-        assert_eq!(layout.ldflags().len(), 2);
-    }
-
-    #[test]
-    fn targets_count_once() {
-        let scratch = tree(&[
-            "targets/x86_64-linux/include/cuda.h",
-            "targets/x86_64-linux/lib/libcudart.so",
-            "targets/sbsa-linux/lib/libcudart.so",
-        ]);
-        let layout = Layout::cuda(scratch.path(), "x86_64", TRIPLE);
-        assert_eq!(below(&scratch, &layout.library_dirs), ["targets/x86_64-linux/lib"]);
-        let other = Layout::cuda(scratch.path(), "aarch64", "aarch64-linux-gnu");
-        assert_eq!(below(&scratch, &other.library_dirs), ["targets/sbsa-linux/lib"]);
-        symlink("targets/x86_64-linux/lib", &scratch.path().join("lib64")).unwrap();
-        let layout = Layout::cuda(scratch.path(), "x86_64", TRIPLE);
-        assert_eq!(below(&scratch, &layout.library_dirs), ["lib64"]);
-    }
-
-    #[test]
-    fn gdrcopy_and_its_libdir() {
-        let scratch = tree(&["include/gdrapi.h", "lib/libgdrapi.so", "other/libgdrapi.so"]);
-        let layout = Layout::gdrcopy(Some(scratch.path()), None, TRIPLE);
-        assert_eq!(below(&scratch, &layout.library_dirs), ["lib"]);
-        let other = scratch.path().join("other");
-        let layout = Layout::gdrcopy(Some(scratch.path()), Some(&other), TRIPLE);
-        assert_eq!(below(&scratch, &layout.library_dirs), ["other"]);
-    }
-
-    #[test]
-    fn what_the_compiler_searches_is_not_named() {
-        let layout = Layout { include_dirs: vec!["/usr/include".into()], ..Layout::default() };
-        assert!(layout.cppflags().is_empty());
-        let scratch = tree(&["libcuda.so.1", "libcudart.so"]);
-        let dirs = [scratch.path().to_owned()];
-        assert_eq!(versioned_names(&dirs, "cuda"), [scratch.path().join("libcuda.so.1")]);
-    }
-}
+mod tests;

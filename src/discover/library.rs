@@ -1,92 +1,101 @@
 //! Which file a linker took, and what a library file is.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use object::{Object as _, read::elf::FileHeader as _};
 
-use crate::host::fs;
+use super::elf;
+pub use crate::model::LibraryClass as Class;
+use crate::{host::fs, model::LibraryFile};
 
-/// What a library file is, as far as linking goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// A shared library for the machine that is compiled for.
-    Shared,
-    /// The same, in a directory of stubs.
-    Stub,
-    /// An archive.
-    Archive,
-    /// A text that names other files, as linkers understand it.
-    LinkerScript,
-    /// An ELF file for another machine or word size.
-    WrongMachine,
-    /// An empty file.
-    Empty,
-    /// Something else.
-    NotALibrary,
-    /// A link that leads nowhere.
-    Dangling,
-}
+/// Libraries that come with the driver: a toolkit has stubs of them at most,
+/// so the system's own are as good.
+pub const DRIVER_LIBRARIES: [&str; 2] = ["cuda", "nvidia-ml"];
 
-impl Class {
-    /// What follows for a link, in words after the file's name; none where it
-    /// should work.
-    pub const fn trouble(self) -> Option<&'static str> {
-        match self {
-            Self::Shared | Self::Stub | Self::Archive | Self::LinkerScript => None,
-            Self::WrongMachine => Some("is for another kind of machine"),
-            Self::Empty => Some("is an empty file"),
-            Self::NotALibrary => Some("is not a library"),
-            Self::Dangling => Some("is a link that leads nowhere"),
-        }
-    }
-}
+/// How much of a file says what it is.
+const HEAD: u64 = 4096;
+
+/// A driver's library is larger than this; stubs are not.
+const LARGEST_STUB: u64 = 1 << 20;
 
 /// Classifies a file; `machine` is the one that is compiled for.
 pub fn classify(path: &Utf8Path, machine: &str) -> Class {
-    match fs::read(path) {
+    match fs::head(path, HEAD) {
         Ok(bytes) => classify_bytes(path, &bytes, machine),
+        Err(_) if path.is_dir() => Class::NotElf,
         Err(_) => Class::Dangling,
     }
 }
 
-/// Classifies a file whose content is known.
-pub(super) fn classify_bytes(path: &Utf8Path, bytes: &[u8], machine: &str) -> Class {
+/// Classifies a file whose beginning is known.
+fn classify_bytes(path: &Utf8Path, bytes: &[u8], machine: &str) -> Class {
     if bytes.is_empty() {
         return Class::Empty;
     }
     if bytes.starts_with(b"!<arch>\n") || bytes.starts_with(b"!<thin>\n") {
-        return Class::Archive;
+        return Class::Static;
     }
     if bytes.starts_with(b"\x7fELF") {
-        return match machine_of(bytes) {
-            Some(found) if found == machine || machine == "unknown" => {
-                let stub = path.components().any(|part| part.as_str() == "stubs");
-                if stub { Class::Stub } else { Class::Shared }
-            }
+        return match elf::machine(bytes) {
+            Some(found) if found == machine || machine == "unknown" => of_its_place(path),
             Some(_) => Class::WrongMachine,
-            None => Class::NotALibrary,
+            None => Class::NotElf,
         };
     }
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
     let script = ["GROUP", "INPUT", "OUTPUT_FORMAT"].iter().any(|word| text.contains(word));
-    if script { Class::LinkerScript } else { Class::NotALibrary }
+    if script { Class::LinkerScript } else { Class::NotElf }
 }
 
-/// The machine of an ELF file, by the names of compiler targets.
-fn machine_of(bytes: &[u8]) -> Option<&'static str> {
-    let file = object::read::elf::ElfFile64::<object::Endianness>::parse(bytes);
-    let Ok(file) = file else {
-        // A 32-bit file is for another machine than any of ours.
-        return object::elf::FileHeader32::<object::Endianness>::parse(bytes)
-            .ok()
-            .map(|_| "32-bit");
-    };
-    Some(match file.architecture() {
-        object::Architecture::X86_64 => "x86_64",
-        object::Architecture::Aarch64 => "aarch64",
-        object::Architecture::PowerPc64 => "powerpc64le",
-        object::Architecture::Riscv64 => "riscv64",
-        _ => "other",
+/// What a shared library for our machine is: a driver's are told from stubs of
+/// them by where they lie, or by being small and without any version.
+fn of_its_place(path: &Utf8Path) -> Class {
+    let lies_in = |name: &str| path.components().any(|part| part.as_str() == name);
+    if lies_in("stubs") {
+        return Class::Stub;
+    }
+    let Some(stem) = driver_stem(path) else { return Class::Runtime };
+    if lies_in("compat") {
+        return Class::Compat;
+    }
+    let real = fs::canonical(path).unwrap_or_else(|_| path.to_owned());
+    let has_version = |path: &Utf8Path| path.file_name().is_some_and(|name| name != stem);
+    let beside = path.with_file_name(format!("{stem}.1")).exists();
+    let is_small = fs::size(path).is_some_and(|size| size < LARGEST_STUB);
+    match is_small && !beside && !has_version(&real) {
+        true => Class::Stub,
+        false => Class::Driver,
+    }
+}
+
+/// `libcuda.so` of `libcuda.so.1` and its like; none for other libraries.
+fn driver_stem(path: &Utf8Path) -> Option<String> {
+    let file = path.file_name()?;
+    DRIVER_LIBRARIES.iter().map(|name| format!("lib{name}.so")).find(|stem| {
+        file.strip_prefix(stem.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     })
+}
+
+/// Everything that a file says of itself. `linked` is whether a linker took it.
+pub fn describe(name: &str, path: &Utf8Path, machine: &str, linked: bool) -> LibraryFile {
+    let class = classify(path, machine);
+    let is_shared = matches!(class, Class::Driver | Class::Stub | Class::Compat | Class::Runtime);
+    let facts = if is_shared { elf::facts(path) } else { None };
+    let facts = facts.as_ref();
+    let real = fs::canonical(path).ok();
+    let head = fs::head(path, HEAD).unwrap_or_default();
+    let link = path.with_file_name(format!("lib{name}.so"));
+    LibraryFile {
+        name: name.to_owned(),
+        path: path.to_owned(),
+        real_path: real.filter(|real| real != path),
+        class,
+        linked,
+        versioned_only: class != Class::Static && !link.is_symlink() && !link.exists(),
+        machine: elf::machine(&head).map(str::to_owned),
+        soname: facts.and_then(|facts| facts.soname.clone()),
+        symbols: facts.map(|facts| facts.symbols),
+        glibc: facts.and_then(|facts| facts.glibc_needed.as_ref()).map(ToString::to_string),
+    }
 }
 
 /// The files that a linker says it took (`-Wl,--trace`), one a line. GNU ld,
@@ -109,6 +118,11 @@ pub fn traced(output: &str) -> Vec<Utf8PathBuf> {
         .map(|path| path.split('(').next().unwrap_or(path))
         .map(Utf8PathBuf::from)
         .collect()
+}
+
+/// The C library that the linker took.
+pub fn c_library(output: &str) -> Option<Utf8PathBuf> {
+    traced(output).into_iter().find(|path| path.file_name() == Some("libc.so.6"))
 }
 
 /// The file that the linker took for `-lNAME`.
@@ -149,14 +163,14 @@ mod tests {
             classify(&path, "x86_64")
         };
         assert_eq!(class("a.so", b""), Class::Empty);
-        assert_eq!(class("b.so", b"not a library"), Class::NotALibrary);
+        assert_eq!(class("b.so", b"not a library"), Class::NotElf);
         assert_eq!(class("c.so", b"GROUP ( libx.so )"), Class::LinkerScript);
-        assert_eq!(class("d.a", b"!<arch>\n"), Class::Archive);
-        assert_eq!(class("e.so", b"\x7fELF"), Class::NotALibrary);
+        assert_eq!(class("d.a", b"!<arch>\n"), Class::Static);
+        assert_eq!(class("e.so", b"\x7fELF"), Class::NotElf);
         assert_eq!(classify(Utf8Path::new("/gone/libcuda.so"), "x86_64"), Class::Dangling);
         let own = crate::host::env::current_exe().unwrap();
         let own = Utf8PathBuf::from_path_buf(own).unwrap();
-        assert_eq!(classify(&own, std::env::consts::ARCH), Class::Shared);
+        assert_eq!(classify(&own, std::env::consts::ARCH), Class::Runtime);
         assert_eq!(classify(&own, "sparc"), Class::WrongMachine);
     }
 }

@@ -9,10 +9,14 @@ use std::collections::BTreeSet;
 use camino::{Utf8Path, Utf8PathBuf};
 use object::{
     Endianness,
-    read::elf::{ElfFile64, FileHeader as _, Sym as _},
+    elf::FileHeader64,
+    read::{
+        ReadRef,
+        elf::{FileHeader as _, Sym as _},
+    },
 };
 
-use super::library::{Class, classify_bytes};
+use super::library::{Class, classify};
 use crate::host::fs;
 
 /// How far linker scripts may lead to others.
@@ -40,11 +44,13 @@ pub fn symbols(path: &Utf8Path, machine: &str, dirs: &[Utf8PathBuf]) -> Option<S
 }
 
 fn read(path: &Utf8Path, machine: &str, dirs: &[Utf8PathBuf], depth: usize) -> Option<Symbols> {
-    let bytes = fs::read(path).ok()?;
-    match classify_bytes(path, &bytes, machine) {
-        Class::Shared | Class::Stub => shared(&bytes),
-        Class::Archive => archive(&bytes),
+    match classify(path, machine) {
+        Class::Driver | Class::Stub | Class::Compat | Class::Runtime => {
+            shared(&fs::in_parts(path).ok()?)
+        }
+        Class::Static => archive(&fs::read(path).ok()?),
         Class::LinkerScript if depth > 0 => {
+            let bytes = fs::read(path).ok()?;
             let text = String::from_utf8_lossy(&bytes);
             let mut all = Symbols::default();
             for member in members(&text, path, dirs)? {
@@ -60,10 +66,9 @@ fn read(path: &Utf8Path, machine: &str, dirs: &[Utf8PathBuf], depth: usize) -> O
 
 /// The dynamic symbols of a shared library. A hidden version is there for
 /// programs that were linked before, not for new ones.
-fn shared(bytes: &[u8]) -> Option<Symbols> {
-    let file = ElfFile64::<Endianness>::parse(bytes).ok()?;
-    let endian = file.endian();
-    let header = file.elf_header();
+fn shared<'data>(bytes: impl ReadRef<'data>) -> Option<Symbols> {
+    let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+    let endian = header.endian().ok()?;
     let sections = header.sections(endian, bytes).ok()?;
     let table = sections.symbols(endian, bytes, object::elf::SHT_DYNSYM).ok()?;
     let versions = sections.versions(endian, bytes).ok()?;

@@ -9,8 +9,11 @@
 //! | `search` | which installation, when nobody said so |
 //! | `found` | what the questions came to |
 //! | `versions` | what the parts say of their versions |
+//! | `why_not` | why a header or a library does not do |
 //! | `unmet` | the error for what was asked for and is not there |
 //! | `quirk`, `differences` | where the original would have answered otherwise |
+//! | `libraries` | every library file that was seen |
+//! | `tell` | what deserves a word |
 //! | `conclude`, `outputs` | the report that follows, and its answers |
 
 mod ask;
@@ -21,11 +24,14 @@ mod environment;
 mod found;
 mod ground;
 mod hints;
+mod libraries;
 mod outputs;
 pub mod quirk;
 mod search;
+mod tell;
 mod unmet;
 mod versions;
+mod why_not;
 
 use std::{thread, time::Duration};
 
@@ -46,7 +52,7 @@ use super::{
     schedule,
 };
 use crate::{
-    discover::Layout,
+    discover::{Layout, Target},
     error::Error,
     host::{Host, fs},
     model::{Check, Evidence, Family, Message, MessageKind, Supplied, ToolkitKind, Verdict},
@@ -117,7 +123,7 @@ impl Run<'_> {
         self.versions(&compiler, found)?;
         self.host.runner.interrupt.check()?;
         self.tell(found);
-        unmet::first(self.request, found).map_or(Ok(()), Err)
+        unmet::first(self.request, found, &compiler.machine).map_or(Ok(()), Err)
     }
 
     /// The compiler, with its two checks.
@@ -197,9 +203,14 @@ impl Run<'_> {
         self.sink.event(&Event::Decided(text));
     }
 
+    /// What is compiled for.
+    fn target<'b>(&'b self, compiler: &'b Compiler) -> Target<'b> {
+        Target { machine: &compiler.machine, triple: &compiler.identity.target, host: self.host }
+    }
+
     /// The ground of an installation.
     fn ground(&self, layout: Layout, compiler: &Compiler) -> Ground {
-        let nvcc = search::nvcc_commands(self.request, layout.root.as_deref(), self.host);
+        let nvcc = search::nvcc_commands(self.request, &layout, self.host);
         Ground { layout, user: self.user.clone(), kind: compiler.kind, nvcc }
     }
 
@@ -233,10 +244,11 @@ impl Run<'_> {
             Want::Empty => Err(unmet::empty("--with-cuda")),
             Want::At(location) => {
                 let (root, kind) = search::cuda_root(location, self, compiler)?;
-                let identity = &compiler.identity;
-                let layout = Layout::cuda(&root, &compiler.machine, &identity.target);
+                let parts = &self.request.cuda_parts;
+                let layout = Layout::assemble(Some(&root), parts, &self.target(compiler));
                 let found_by = unmet::option(&self.request.cuda, "--with-cuda");
-                self.cuda_at(layout, kind, found_by, compiler).map(Some)
+                let found = self.cuda_at(layout, kind, found_by, compiler)?;
+                Ok(Some(Installation { named: Some(root), ..found }))
             }
             Want::Yes | Want::Guess => search::cuda(self, compiler).map(Some),
         }
@@ -254,7 +266,7 @@ impl Run<'_> {
         batch::ask(self, compiler, vec![Batch::of_cuda(ground.clone(), true)], false);
         let probes: Vec<&'static Probe> = PROBES.iter().filter(|probe| is_cuda(probe)).collect();
         let answers = self.ask(&questions(&probes, &ground, compiler, self.host))?;
-        Ok(Installation { layout: ground.layout, kind, found_by, answers })
+        Ok(Installation { layout: ground.layout, named: None, kind, found_by, answers })
     }
 
     /// The system's questions, and gdrcopy's beside them.
@@ -337,7 +349,8 @@ impl Run<'_> {
     /// Tells what deserves a word: a guess that came to nothing, versions that
     /// disagree, a stub.
     fn tell(&mut self, found: &Found) {
-        for (kind, code, text, hint) in conclude::remarks(self.request, found) {
+        let machine = self.compiler.as_ref().map_or("", |compiler| compiler.machine.as_str());
+        for (kind, code, text, hint) in tell::all(self.request, found, machine) {
             self.say(kind, code, text, hint);
         }
         self.environment = environment::supplied(&self.user, found, self.host);

@@ -11,6 +11,7 @@ use std::{
 };
 
 use camino::{Utf8Path, Utf8PathBuf};
+use object::read::ReadCache;
 
 use crate::error::{Code, Error};
 
@@ -75,15 +76,48 @@ pub fn read(path: &Utf8Path) -> Result<Vec<u8>, Error> {
 /// The content of a regular file. The opening of a FIFO would wait for
 /// somebody who writes, and nobody may ever come.
 fn content(path: &Utf8Path) -> io::Result<Vec<u8>> {
-    let mut file = File::options().read(true).custom_flags(without_waiting()).open(path)?;
+    let mut content = Vec::new();
+    // The reading of a directory fails, with the system's own words.
+    regular(path)?.read_to_end(&mut content)?;
+    Ok(content)
+}
+
+fn regular(path: &Utf8Path) -> io::Result<File> {
+    let file = File::options().read(true).custom_flags(without_waiting()).open(path)?;
     let data = file.metadata()?;
     if !data.is_file() && !data.is_dir() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
     }
-    let mut content = Vec::new();
-    // The reading of a directory fails, with the system's own words.
-    file.read_to_end(&mut content)?;
-    Ok(content)
+    Ok(file)
+}
+
+/// The beginning of a regular file; less where it is shorter.
+///
+/// # Errors
+///
+/// It cannot be read.
+pub fn head(path: &Utf8Path, most: u64) -> Result<Vec<u8>, Error> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        regular(path)?.take(most).read_to_end(&mut content)?;
+        Ok(content)
+    };
+    read().map_err(|error| read_error(path, &error))
+}
+
+/// A file of which only the parts that are asked for are read: a driver's
+/// libraries have many megabytes.
+///
+/// # Errors
+///
+/// It cannot be opened.
+pub fn in_parts(path: &Utf8Path) -> Result<ReadCache<File>, Error> {
+    regular(path).map(ReadCache::new).map_err(|error| read_error(path, &error))
+}
+
+/// How large a file is; none where there is none.
+pub fn size(path: &Utf8Path) -> Option<u64> {
+    path.metadata().ok().map(|data| data.len())
 }
 
 /// The flag with which no opening waits.
@@ -267,6 +301,11 @@ pub fn names(dir: &Utf8Path) -> Vec<String> {
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
     names
+}
+
+/// Where a link leads, as it is written; none where there is no link.
+pub fn link_target(path: &Utf8Path) -> Option<String> {
+    path.read_link_utf8().ok().map(Utf8PathBuf::into_string)
 }
 
 /// The canonical form of a path, every link followed.

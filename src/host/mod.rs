@@ -5,6 +5,7 @@
 
 pub mod env;
 pub mod fs;
+pub mod pkg_config;
 pub mod process;
 pub mod signal;
 

@@ -13,6 +13,7 @@ pub mod host_compiler;
 mod identity;
 pub mod known;
 pub mod nvcc;
+pub mod packages;
 pub mod reads;
 
 pub use compiler::{Compiler, How, Source, Trial};

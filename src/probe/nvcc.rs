@@ -14,6 +14,7 @@ use super::{
     known::{self, Known},
 };
 use crate::{
+    discover::pc,
     env_vars,
     error::Error,
     host::{
@@ -96,6 +97,49 @@ pub fn ask(
         });
     }
     answer
+}
+
+/// Where an nvcc takes headers from, and where it says that it is at home: what
+/// its dry run names, links and wrappers seen through. Nothing is compiled.
+pub fn home(
+    command: &[String],
+    source: &Source<'_>,
+    setting: &Setting<'_>,
+    host: &Host,
+    sink: &mut dyn Sink,
+) -> Vec<Utf8PathBuf> {
+    let mut bench = Bench { command, source, setting, host, sink };
+    if bench.write().is_err() {
+        return Vec::new();
+    }
+    let file = format!("{}/{}", setting.dir, bench.file());
+    let plan = bench.run(vec!["--dryrun".to_owned(), "-c".to_owned(), file], true).completed;
+    if !plan.success() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for root in roots(&plan.stderr).into_iter().chain(roots(&plan.stdout)) {
+        let root = fs::canonical(&root).unwrap_or(root);
+        if !found.contains(&root) {
+            found.push(root);
+        }
+    }
+    found
+}
+
+/// The roots that a plan names: above its directories for headers, and `TOP`.
+fn roots(plan: &str) -> Vec<Utf8PathBuf> {
+    let value = |name: &str| {
+        let mut values =
+            plan.lines().filter_map(|line| line.strip_prefix("#$ ")?.strip_prefix(name));
+        values.rfind(|text| !text.trim().is_empty()).unwrap_or_default()
+    };
+    let includes = shlex::split(value("INCLUDES=")).unwrap_or_default();
+    let dirs = includes.iter().filter_map(|word| word.strip_prefix("-I"));
+    let above = dirs.filter_map(|dir| pc::root(Utf8Path::new(dir)).map(Utf8Path::to_owned));
+    let top = value("TOP=").trim();
+    let top = (!top.is_empty()).then(|| Utf8PathBuf::from(top));
+    above.chain(top).filter(|dir| dir.is_absolute()).collect()
 }
 
 /// One nvcc at work on one source.
@@ -325,5 +369,9 @@ mod tests {
         assert_eq!(target(plan, ""), "64-bit");
         assert_eq!(target("", "#$ _TARGET_DIR_=targets/x86_64-linux\n"), "x86_64-linux");
         assert_eq!(target("", ""), "");
+        let plan = "#$ TOP=\n#$ INCLUDES=\n#$ TOP=/c/bin/..\n#$ INCLUDES=\"-I/c/bin/../targets/x86_64-linux/include\"  \n";
+        assert_eq!(roots(plan), ["/c/bin/..", "/c/bin/.."]);
+        assert_eq!(roots("#$ INCLUDES=\"-I/a b/include\"\n"), ["/a b"]);
+        assert!(roots("#$ TOP=relative\n").is_empty() && roots("").is_empty());
     }
 }

@@ -80,13 +80,7 @@ impl Reads {
 
     /// Adds what a run says of a header that it did not find.
     pub fn missing_header(&mut self, stderr: &str) -> bool {
-        let name = stderr.lines().find_map(|line| {
-            let rest = line.split_once("fatal error: ")?.1;
-            match rest.strip_prefix('\'') {
-                Some(rest) => rest.split_once("' file not found").map(|(name, _)| name),
-                None => rest.split_once(": No such file").map(|(name, _)| name),
-            }
-        });
+        let name = header_not_found(stderr);
         if let Some(name) = name {
             self.headers.insert(name.to_owned());
         }
@@ -188,7 +182,11 @@ impl Reads {
             push(&mut dirs, dir.into());
         }
         for name in &self.libraries {
-            let names = [format!("lib{name}.so"), format!("lib{name}.a")];
+            // `-l:NAME` is a file by that name.
+            let names = match name.strip_prefix(':') {
+                Some(file) => vec![file.to_owned()],
+                None => vec![format!("lib{name}.so"), format!("lib{name}.a")],
+            };
             let all = dirs.iter().flat_map(|dir| names.iter().map(|name| dir.join(name)));
             until_there(all, &mut places.absent);
         }
@@ -244,6 +242,17 @@ impl Reads {
             && path.extension().is_some_and(|end| ["h", "hpp", "inl", "cuh"].contains(&end))
             || self.header_dirs.iter().any(|dir| path.starts_with(dir))
     }
+}
+
+/// The header that a compiler says it did not find.
+pub fn header_not_found(stderr: &str) -> Option<&str> {
+    stderr.lines().find_map(|line| {
+        let rest = line.split_once("fatal error: ")?.1;
+        match rest.strip_prefix('\'') {
+            Some(rest) => rest.split_once("' file not found").map(|(name, _)| name),
+            None => rest.split_once(": No such file").map(|(name, _)| name),
+        }
+    })
 }
 
 fn push(dirs: &mut Vec<Utf8PathBuf>, dir: Utf8PathBuf) {

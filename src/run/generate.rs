@@ -8,6 +8,11 @@ use clap_complete::Shell;
 use super::print_line;
 use crate::{
     cli::{self, Generated},
+    discover::{
+        Place,
+        driver::DRIVER_DIRS,
+        source::{CUDA_PLACES, GDRCOPY_PLACES},
+    },
     emit::EMITTERS,
     env_vars::ENV_VARS,
     error::{CODES, Code, Error},
@@ -64,12 +69,20 @@ fn docs() -> String {
         let place = if row.file.is_some() { "every run" } else { "on request" };
         [code(row.id), code(row.name), place.to_owned(), row.doc.to_owned()]
     });
+    let places = |places: &'static [Place]| {
+        let numbered = places.iter().enumerate();
+        numbered.map(|(index, place)| [(index + 1).to_string(), place.to_string()])
+    };
+    let drivers = DRIVER_DIRS.iter().map(|(dir, whose)| [code(dir), (*whose).to_owned()]);
     [
         table("Exit codes", ["code", "meaning"], exits),
         table("Error codes", ["code", "exit", "meaning"], codes),
         table("Variables", ["variable", "also as NAME=VALUE", "what it is"], variables),
         table("Probes", ["probe", "source", "checking"], probes),
         table("Formats", ["format", "file", "written", "what it is"], formats),
+        table("Where CUDA is looked for", ["", "place"], places(CUDA_PLACES)),
+        table("Where gdrcopy is looked for", ["", "place"], places(GDRCOPY_PLACES)),
+        table("Where drivers are installed", ["directory", "whose"], drivers),
     ]
     .join("\n")
 }
@@ -99,8 +112,10 @@ mod tests {
     fn every_row_is_in_the_tables() {
         let text = docs();
         let rows = Exit::ALL.len() + CODES.len() + ENV_VARS.len() + PROBES.len() + EMITTERS.len();
-        // Two lines of a head for each of the five tables.
-        assert_eq!(text.lines().filter(|line| line.starts_with('|')).count(), rows + 10);
+        let places = CUDA_PLACES.len() + GDRCOPY_PLACES.len() + DRIVER_DIRS.len();
+        // Two lines of a head for each of the eight tables.
+        let lines = text.lines().filter(|line| line.starts_with('|')).count();
+        assert_eq!(lines, rows + places + 16);
         for name in ["E0101", "CUDA_HOME", "cuda.header.cuda_h", "config-site"] {
             assert!(text.contains(&format!("| `{name}` |")), "{name}");
         }
@@ -119,7 +134,7 @@ mod tests {
             }
             assert!(!text.contains("complete-elvish"), "hidden commands stay hidden");
         }
-        for word in ["with\\-cuda", "includedir", "emit", "CUDA_HOME"] {
+        for word in ["with\\-cuda", "includedir", "emit", "CUDA_HOME", "loader\\*(Aqs cache"] {
             assert!(manual.contains(word), "{word} in\n{manual}");
         }
     }

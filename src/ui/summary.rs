@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use camino::Utf8Path;
 
 use super::style::{self, paint};
-use crate::model::{Component, DefineValue, Finding, Mode, Module, Report, Side, Verdict};
+use crate::model::{
+    Component, DefineValue, Finding, LibraryClass, Mode, Module, Report, Side, Verdict,
+};
 
 /// How wide it may get before a list goes on in the next line.
 const WIDTH: usize = 80;
@@ -244,10 +246,14 @@ fn linking(table: &mut Table, report: &Report) {
     if report.on_stub() {
         let text = "a stub toolkit: enough to build with, and nothing to run on";
         table.row("linked against", paint(style::WARNING, text));
-    } else if let Some(toolkit) = report.toolkit.as_ref().filter(|_| report.has_cuda()) {
-        for dir in &toolkit.stub_dirs {
-            table.row("stubs", format!("{dir}: to link with; at run time the driver's libraries"));
-        }
+        return;
+    }
+    for file in report.libraries.iter().filter(|file| file.linked && report.has_cuda()) {
+        let class = match file.class {
+            LibraryClass::Stub => paint(style::WARNING, "stub, at run time the driver's"),
+            class => class.word().to_owned(),
+        };
+        table.row("linked against", format!("lib{}: {class}, `{}`", file.name, file.path));
     }
 }
 

@@ -9,3 +9,5 @@ mod levels;
 mod missing;
 mod quirks;
 mod world;
+
+pub(crate) use world::{gdrcopy, toolkit};

@@ -26,6 +26,8 @@ mod formats;
 mod harness;
 /// What is installed, and what is refused.
 mod install;
+/// Kinds of installations, made by recipes.
+mod layouts;
 /// config.log of a real run, repeated.
 mod log;
 /// Many toolkits in one run.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use ucx_configure::{env_vars::ENV_VARS, host::fs};
+use ucx_configure::{discover::source::CUDA_PLACES, env_vars::ENV_VARS, host::fs};
 
 fn sources() -> Vec<(Utf8PathBuf, String)> {
     let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -43,6 +43,19 @@ fn every_variable_that_is_read_is_in_the_table() {
     }
     assert!(strangers.is_empty(), "not in `env_vars.rs`: {strangers:#?}");
     assert!(read.contains("CUDA_HOME") && read.contains("PATH"), "the search still finds reads");
+}
+
+/// The order of the search is data; the README repeats it word by word.
+#[test]
+fn the_readme_has_the_order_of_the_search() {
+    let readme = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(&readme).unwrap();
+    let list: String = CUDA_PLACES
+        .iter()
+        .enumerate()
+        .map(|(index, place)| format!("{}. {place}\n", index + 1))
+        .collect();
+    assert!(readme.contains(&list), "{list}");
 }
 
 #[test]

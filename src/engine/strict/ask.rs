@@ -3,16 +3,15 @@
 
 use camino::Utf8PathBuf;
 
-use super::{ground::Ground, hints};
+use super::{ground::Ground, hints, why_not};
 use crate::{
     discover::{
-        layout::versioned_names,
-        library::{classify, taken},
+        library::{DRIVER_LIBRARIES, c_library, classify, taken},
         source::same_dir,
     },
     engine::schedule::{Tape, Task},
     host::Host,
-    model::{Attempt, Check, CudaVersion, Evidence, Outcome, ToolIdentity, Verdict},
+    model::{Attempt, Check, CudaVersion, Evidence, LibraryClass, Outcome, ToolIdentity, Verdict},
     probe::{
         Compiler, Source, Trial,
         catalog::{Probe, Stage},
@@ -21,10 +20,6 @@ use crate::{
     request::Given,
     ui::Sink,
 };
-
-/// Libraries that come with the driver: a toolkit has stubs of them at most,
-/// so the system's own are as good.
-const DRIVER_LIBRARIES: [&str; 2] = ["cuda", "nvidia-ml"];
 
 /// An answer, and what it shows besides.
 #[derive(Debug, Clone)]
@@ -35,6 +30,8 @@ pub(super) struct Answer {
     pub(super) elsewhere: bool,
     /// The file that the linker took.
     pub(super) library: Option<Utf8PathBuf>,
+    /// The C library that it took.
+    pub(super) libc: Option<Utf8PathBuf>,
     /// The nvcc that works.
     pub(super) nvcc: Option<ToolIdentity>,
     /// The release that an nvcc says it is of, whether it works or not.
@@ -137,27 +134,27 @@ impl Question<'_> {
         let trial = self.compiler.compile(self.host, sink, &self.source(), &flags);
         let layout = &self.ground.layout;
         let place = layout.header(name);
-        let scoped = layout.root.is_some();
         let mut attempt = tried(format!("compile `#include <{name}>`"), &trial);
         attempt.place.clone_from(&place);
         let mut elsewhere = false;
-        match (&place, &layout.root) {
-            (None, Some(root)) if trial.ok => {
+        match &place {
+            None if trial.ok && layout.is_scoped() => {
                 elsewhere = true;
                 attempt.outcome = Outcome::Rejected;
                 attempt.meaning = Some(format!(
-                    "The compiler finds a {name} elsewhere, but `{root}` has none: parts of one \
-                     installation are used together."
+                    "The compiler finds a {name} elsewhere, but {} has none: parts of one \
+                     installation are used together.",
+                    layout.described()
                 ));
             }
             _ if trial.ok => {}
-            (Some(path), _) => {
+            Some(path) => {
                 attempt.outcome = Outcome::Rejected;
-                attempt.meaning = Some(format!("`{path}` is there, but does not compile."));
+                attempt.meaning = Some(why_not::of_header(path, &trial.completed.stderr));
             }
-            (None, _) => {
+            None => {
                 attempt.outcome = Outcome::Absent;
-                attempt.meaning = Some(if scoped {
+                attempt.meaning = Some(if layout.is_scoped() {
                     format!("There is no {name} in the installation.")
                 } else {
                     format!("The compiler finds no {name} by itself.")
@@ -169,7 +166,11 @@ impl Question<'_> {
         if !yes && place.is_none() {
             attempts.extend(layout.looked_for_headers.iter().map(|dir| absent(dir.join(name))));
         }
-        Answer { elsewhere, ..self.answer(&trial, yes, attempts) }
+        let mut answer = Answer { elsewhere, ..self.answer(&trial, yes, attempts) };
+        if let Some(hint) = why_not::header_hint(&answer.check, &trial.completed.stderr) {
+            answer.check.evidence.hint = Some(hint);
+        }
+        answer
     }
 
     fn link(&self, libraries: &[&str], sink: &mut dyn Sink) -> Answer {
@@ -184,7 +185,8 @@ impl Question<'_> {
             &ground.libs(libraries),
         );
         let library = taken(&trial.completed.stdout, name);
-        let mut attempt = tried(format!("link `{}` with -l{name}", symbol(self.probe)), &trial);
+        let word = ground.layout.link_word(name);
+        let mut attempt = tried(format!("link `{}` with {word}", symbol(self.probe)), &trial);
         attempt.place.clone_from(&library);
         let outside = trial.ok && !DRIVER_LIBRARIES.contains(&name) && self.is_outside(&library);
         let mut attempts = Vec::new();
@@ -195,15 +197,28 @@ impl Question<'_> {
                     .to_owned(),
             );
         } else if !trial.ok {
-            attempts = self.why_not(name, &mut attempt);
+            let failed = why_not::Link {
+                name,
+                symbol: symbol(self.probe),
+                layout: &ground.layout,
+                machine: &self.compiler.machine,
+                triple: &self.compiler.identity.target,
+                trace: &trial.completed.stdout,
+            };
+            attempts = failed.explain(&mut attempt);
         }
         attempts.insert(0, attempt);
         let mut answer = self.answer(&trial, trial.ok && !outside, attempts);
-        let stub = |path: &Utf8PathBuf| path.components().any(|part| part.as_str() == "stubs");
-        if answer.check.verdict.is_yes() && library.as_ref().is_some_and(stub) {
-            answer.check.detail = Some("stub".to_owned());
+        if let Some(path) = library.as_ref().filter(|_| answer.check.verdict.is_yes()) {
+            let class = classify(path, &self.compiler.machine);
+            answer.check.detail = match (class, ground.layout.versioned_name(name)) {
+                (LibraryClass::Stub, _) => Some("stub".to_owned()),
+                (_, Some(file)) => file.file_name().map(str::to_owned),
+                _ => None,
+            };
         }
-        Answer { elsewhere: outside, library, ..answer }
+        let libc = c_library(&trial.completed.stdout);
+        Answer { elsewhere: outside, library, libc, ..answer }
     }
 
     /// Whether the linker took a file that is not the installation's.
@@ -217,43 +232,6 @@ impl Question<'_> {
             // The linker does not say: then what lies there decides.
             None => dirs.is_empty(),
         }
-    }
-
-    /// Says in the attempt why a link failed, and returns what was looked at.
-    fn why_not(&self, name: &str, attempt: &mut Attempt) -> Vec<Attempt> {
-        let layout = &self.ground.layout;
-        let looked = &layout.looked_for_libraries;
-        let files = [format!("lib{name}.so"), format!("lib{name}.a")];
-        let there = files.iter().find_map(|file| layout.library(file));
-        let dangling = looked
-            .iter()
-            .map(|dir| dir.join(&files[0]))
-            .find(|path| path.is_symlink() && !path.exists());
-        if let Some(path) = there.or(dangling) {
-            let class = classify(&path, &self.compiler.machine);
-            let said = attempt.said.clone().unwrap_or_default();
-            attempt.outcome = Outcome::Rejected;
-            attempt.meaning = Some(match class.trouble() {
-                Some(trouble) => format!("`{path}` {trouble}."),
-                None if said.contains("undefined") => {
-                    format!("`{path}` has no function `{}`.", symbol(self.probe))
-                }
-                None => format!("`{path}` is there, but cannot be linked with."),
-            });
-            attempt.place = Some(path);
-            return Vec::new();
-        }
-        attempt.outcome = Outcome::Absent;
-        let versioned = versioned_names(looked, name);
-        attempt.meaning = Some(match versioned.first() {
-            Some(path) => format!(
-                "Only `{path}` is there: the link `lib{name}.so`, which development packages \
-                 bring, is missing."
-            ),
-            None if looked.is_empty() => format!("The linker finds no lib{name} by itself."),
-            None => format!("There is no lib{name} in the installation."),
-        });
-        looked.iter().map(|dir| absent(dir.join(&files[0]))).collect()
     }
 
     fn declaration(&self, sink: &mut dyn Sink) -> Answer {
@@ -299,7 +277,7 @@ impl Question<'_> {
             }
         }
         if attempts.is_empty() {
-            let place = self.ground.layout.root.as_ref().map(|root| root.join("bin/nvcc"));
+            let place = self.ground.layout.nvcc.first().cloned();
             attempts.push(Attempt {
                 what: "look for nvcc".to_owned(),
                 place,
@@ -369,6 +347,7 @@ fn plain(check: Check) -> Answer {
         check,
         elsewhere: false,
         library: None,
+        libc: None,
         nvcc: None,
         nvcc_release: None,
         idle_nvcc: false,
@@ -389,7 +368,7 @@ fn tried(what: String, trial: &Trial) -> Attempt {
 }
 
 /// A file that was looked for and is not there.
-fn absent(place: Utf8PathBuf) -> Attempt {
+pub(super) fn absent(place: Utf8PathBuf) -> Attempt {
     Attempt {
         what: "look for the file".to_owned(),
         place: Some(place),

@@ -61,10 +61,14 @@ pub(super) fn beside_identity(run: &mut Run<'_>, assumed: &Compiler) {
 
 fn first(run: &mut Run<'_>, compiler: &Compiler) -> Vec<Batch> {
     let mut batches = Vec::new();
+    let parts = &run.request.cuda_parts;
     let layout = match &run.request.cuda.value {
         Want::At(Location::Dir(typed)) => root::resolve("--with-cuda", typed, run.host)
             .ok()
-            .map(|root| Layout::cuda(&root, &compiler.machine, &compiler.identity.target)),
+            .map(|root| Layout::assemble(Some(&root), parts, &run.target(compiler))),
+        Want::Guess | Want::Yes if !parts.include_dirs.is_empty() => {
+            Some(Layout::assemble(None, parts, &run.target(compiler)))
+        }
         Want::Guess | Want::Yes => search::likely(run, compiler, "cuda.header.cuda_h"),
         _ => None,
     };
@@ -203,7 +207,7 @@ fn link_alone(
 ) -> Option<Trial> {
     let Stage::Link(libraries) = probe.stage else { return None };
     if let [name] = libraries
-        && symbols::find(name, &link_dirs(ground, compiler)).is_some()
+        && file_of(name, ground, &link_dirs(ground, compiler)).is_some()
     {
         // It is there and does not do: that is told with the probe's own name.
         return None;
@@ -336,7 +340,7 @@ fn alone(run: &mut Run<'_>, compiler: &Compiler, ground: &Ground, probe: &Probe)
     let Stage::Link(libraries) = probe.stage else { return };
     let name = libraries.first().copied().unwrap_or_default();
     let done = trial.completed;
-    let is_absent = symbols::find(name, &link_dirs(ground, compiler)).is_none()
+    let is_absent = file_of(name, ground, &link_dirs(ground, compiler)).is_none()
         && done.stderr.contains(name)
         && !done.stderr.contains("undefined");
     let said = match trial.ok {
@@ -396,8 +400,8 @@ fn linked(batch: &Batch, compiler: &Compiler) -> Vec<Linked> {
         if files.iter().any(|(known, ..)| known == name) {
             continue;
         }
-        let file = symbols::find(name, &dirs).filter(|file| file.extension() == Some("so"));
-        let Some(file) = file else { continue };
+        let file = file_of(name, &batch.ground, &dirs);
+        let Some(file) = file.filter(|file| file.extension() != Some("a")) else { continue };
         if let Some(table) = symbols::symbols(&file, &compiler.machine, &dirs) {
             files.push((name, file, table));
         }
@@ -415,6 +419,15 @@ fn linked(batch: &Batch, compiler: &Compiler) -> Vec<Linked> {
             brings.then(|| Linked { probe, name, file: file.clone() })
         })
         .collect()
+}
+
+/// The file that a linker would take.
+fn file_of(name: &str, ground: &Ground, dirs: &[Utf8PathBuf]) -> Option<Utf8PathBuf> {
+    let Some(known) = ground.layout.versioned_name(name) else { return symbols::find(name, dirs) };
+    let file = known.file_name()?;
+    let found = dirs.iter().map(|dir| dir.join(file)).find(|path| path.is_file());
+    // It may lie where the linker looks by itself.
+    found.or_else(|| Some(known.to_owned()))
 }
 
 /// The directories that a link searches first.

@@ -2,27 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use camino::Utf8PathBuf;
+
 use super::{
     Run, differences,
-    found::{CUDA_NEEDS, Found, GDRCOPY_NEEDS, Installation},
-    outputs,
-    versions::{disagreements, of_library},
+    found::{Found, GDRCOPY_NEEDS, Installation},
+    libraries, outputs,
+    tell::why_not,
+    versions::of_library,
 };
 use crate::{
     engine::{Outcome, answers::Draft},
     error::Error,
+    host::fs,
     model::{
         Component, CudaVersion, DriverFloor, Evidence, FEATURES, Feature, FeatureAnswer, FeatureId,
         Finding, GdrCopyTree, Install, Message, MessageKind, Mode, Module, Report, SCHEMA_VERSION,
-        Tool, Toolkit, ToolkitKind, Verdict, Versions,
+        Tool, Toolkit, Verdict, Versions,
     },
     probe::catalog::{PROBES, Probe},
-    request::{Request, Variable, Want},
+    request::{Request, Want},
     ui::Event,
 };
-
-/// A remark: how grave, its code, the text, what to do.
-pub(super) type Remark = (MessageKind, &'static str, String, Option<String>);
 
 /// The end of a run.
 pub(super) fn outcome(mut run: Run<'_>, found: &Found, error: Option<Error>) -> Outcome {
@@ -68,7 +69,7 @@ pub(super) fn outcome(mut run: Run<'_>, found: &Found, error: Option<Error>) -> 
             .and_then(|cuda| cuda.answer("cuda.nvcc").and_then(|answer| answer.nvcc.clone())),
         toolkit: found.cuda.as_ref().filter(|_| found.cuda_on()).map(|cuda| toolkit(cuda, found)),
         gdrcopy: found.gdrcopy.as_ref().filter(|_| found.gdrcopy_on()).map(|it| tree(it, found)),
-        libraries: Vec::new(),
+        libraries: libraries::all(found, machine),
         driver_floor: found.cuda_on().then(|| floor(&features)),
         components: Component::ALL.iter().map(|&part| finding(part, request, found)).collect(),
         cfg: cfg(&features, found),
@@ -84,116 +85,8 @@ pub(super) fn outcome(mut run: Run<'_>, found: &Found, error: Option<Error>) -> 
     Outcome { report, error }
 }
 
-/// What is to be said about the whole.
-pub(super) fn remarks(request: &Request, found: &Found) -> Vec<Remark> {
-    let mut remarks = Vec::new();
-    let note = |code, text| (MessageKind::Note, code, text, None);
-    let warning = |code, text| (MessageKind::Warning, code, text, None);
-    if let (Want::Guess, Some(cuda)) = (&request.cuda.value, &found.cuda)
-        && let Some(missing) = cuda.first_missing(&CUDA_NEEDS)
-    {
-        let text = format!("CUDA not found: {}", why_not(missing));
-        remarks.push((MessageKind::Warning, "W0305", text, missing.evidence.hint.clone()));
-    }
-    if let (Want::Guess, Some(tree)) = (&request.gdrcopy.value, &found.gdrcopy) {
-        if let Some(missing) = tree.first_missing(&GDRCOPY_NEEDS) {
-            remarks.push(note("N0306", format!("gdrcopy not found: {}", why_not(missing))));
-        } else if !found.cuda_on() {
-            let text = "gdrcopy is there, but it is of no use without CUDA".to_owned();
-            remarks.push(note("N0306", text));
-        }
-    }
-    if let Some(cuda) = found.cuda.as_ref().filter(|_| found.cuda_on()) {
-        let versions = versions(cuda, found);
-        remarks.extend(disagreements(&versions).into_iter().map(|text| warning("W0301", text)));
-        remarks.extend(level_remarks(found).into_iter().map(|text| warning("W0302", text)));
-        if cuda.kind == ToolkitKind::Stub {
-            let text = "CUDA is a stub toolkit: enough to build with, nothing to run on".to_owned();
-            remarks.push(note("N0307", text));
-        }
-        for id in ["cuda.library.cuda", "nvml.library.nvidia_ml"] {
-            if let Some(text) = foreign_driver(cuda, id) {
-                remarks.push(note("N0308", text));
-            }
-        }
-    }
-    if found.gdrcopy_on() && found.gdrcopy.as_ref().is_some_and(|it| it.kind == ToolkitKind::Stub) {
-        let text = "gdrcopy is a stub: enough to build with, nothing to run on".to_owned();
-        remarks.push(note("N0307", text));
-    }
-    if !request.variable(Variable::Nvcc).is_empty()
-        && let Some(answer) = found.cuda.as_ref().and_then(|cuda| cuda.answer("cuda.nvcc"))
-        && !answer.check.verdict.is_yes()
-    {
-        let text = format!("NVCC is set, but cannot be used: {}", why_not(&answer.check));
-        remarks.push((MessageKind::Warning, "W0309", text, answer.check.evidence.hint.clone()));
-    }
-    if request.variable(Variable::Nvcc).is_empty()
-        && let Some(answer) = found.cuda.as_ref().and_then(|cuda| cuda.answer("cuda.nvcc"))
-        && let (Some(release), false) = (answer.nvcc_release, answer.check.verdict.is_yes())
-    {
-        let text =
-            format!("nvcc {release} is there, but cannot be used: {}", why_not(&answer.check));
-        remarks.push((MessageKind::Warning, "W0311", text, answer.check.evidence.hint.clone()));
-    }
-    remarks
-}
-
-/// A driver library that the system has and the toolkit has not.
-fn foreign_driver(cuda: &Installation, id: &str) -> Option<String> {
-    let library = cuda.library(id)?;
-    let root = cuda.layout.root.as_ref()?;
-    let file = library.file_name()?;
-    (cuda.layout.library(file).is_none())
-        .then(|| format!("`{library}` is linked with, since `{root}` has no {file}"))
-}
-
-/// Why a check is not a yes, in half a sentence.
-fn why_not(check: &crate::model::Check) -> String {
-    let failure = check.evidence.first_failure();
-    let meaning = failure.and_then(|attempt| attempt.meaning.as_deref());
-    match meaning.and_then(|text| text.strip_suffix('.')) {
-        Some(text) => lower_first(text),
-        None => format!("the answer to \"checking {}\" is {}", check.label, check.verdict.word()),
-    }
-}
-
-fn lower_first(text: &str) -> String {
-    let mut letters = text.chars();
-    match (letters.next(), letters.clone().next()) {
-        (Some(first), Some(second)) if second.is_lowercase() => {
-            first.to_lowercase().chain(letters).collect()
-        }
-        _ => text.to_owned(),
-    }
-}
-
-/// Levels whose code and version macro disagree.
-fn level_remarks(found: &Found) -> Vec<String> {
-    let asked = PROBES.iter().filter(|probe| probe.id.starts_with("level."));
-    asked
-        .filter_map(|probe| {
-            let feature = probe.feature?.row();
-            let by_version = by_version(feature, found)?;
-            let since = feature.since?;
-            let (macro_name, version) = level_macro(feature, found)?;
-            match found.verdict(probe.id) {
-                Verdict::Yes if !by_version => Some(format!(
-                    "{macro_name} says {version}, but what came with {since} is there: {}",
-                    lower_first(feature.doc.trim_end_matches('.'))
-                )),
-                Verdict::No if by_version => Some(format!(
-                    "{macro_name} says {version}, but what came with {since} is missing: {}",
-                    lower_first(feature.doc.trim_end_matches('.'))
-                )),
-                _ => None,
-            }
-        })
-        .collect()
-}
-
 /// The macro that guards a level in UCX's sources, and its value.
-fn level_macro(feature: &Feature, found: &Found) -> Option<(&'static str, CudaVersion)> {
+pub(super) fn level_macro(feature: &Feature, found: &Found) -> Option<(&'static str, CudaVersion)> {
     match feature.id {
         FeatureId::Cudart11_2 => Some(("CUDART_VERSION", found.headers.cudart?)),
         _ => Some(("CUDA_VERSION", found.headers.cuda?)),
@@ -201,7 +94,7 @@ fn level_macro(feature: &Feature, found: &Found) -> Option<(&'static str, CudaVe
 }
 
 /// What a version guard alone says.
-fn by_version(feature: &Feature, found: &Found) -> Option<bool> {
+pub(super) fn by_version(feature: &Feature, found: &Found) -> Option<bool> {
     let is_level = PROBES
         .iter()
         .any(|probe| probe.feature == Some(feature.id) && probe.id.starts_with("level."));
@@ -209,7 +102,7 @@ fn by_version(feature: &Feature, found: &Found) -> Option<bool> {
     level_macro(feature, found).map(|(_, version)| version >= since)
 }
 
-fn features(found: &Found, bistro: bool) -> Vec<FeatureAnswer> {
+pub(super) fn features(found: &Found, bistro: bool) -> Vec<FeatureAnswer> {
     let verdict = |feature: &Feature| match feature.id {
         FeatureId::GdrCopy => match &found.gdrcopy {
             None => Verdict::Skipped,
@@ -235,7 +128,7 @@ fn features(found: &Found, bistro: bool) -> Vec<FeatureAnswer> {
 }
 
 /// The oldest driver for UCX with these features.
-fn floor(features: &[FeatureAnswer]) -> DriverFloor {
+pub(super) fn floor(features: &[FeatureAnswer]) -> DriverFloor {
     DriverFloor::of(|id| features.iter().any(|answer| answer.id == id && answer.verdict.is_yes()))
 }
 
@@ -329,7 +222,7 @@ fn finding(component: Component, request: &Request, found: &Found) -> Finding {
 }
 
 /// The versions of a toolkit's parts.
-fn versions(cuda: &Installation, found: &Found) -> Versions {
+pub(super) fn versions(cuda: &Installation, found: &Found) -> Versions {
     Versions {
         cuda_h: found.headers.cuda,
         cudart_h: found.headers.cudart,
@@ -342,14 +235,26 @@ fn versions(cuda: &Installation, found: &Found) -> Versions {
 fn toolkit(cuda: &Installation, found: &Found) -> Toolkit {
     Toolkit {
         root: cuda.layout.root.clone(),
-        real_root: None,
+        real_root: real_root(cuda),
         kind: cuda.kind,
         found_by: cuda.found_by.clone(),
         include_dirs: cuda.layout.include_dirs.clone(),
-        library_dirs: cuda.layout.library_dirs.clone(),
+        library_dirs: cuda
+            .layout
+            .library_dirs
+            .iter()
+            .chain(&cuda.layout.driver_dirs)
+            .cloned()
+            .collect(),
         stub_dirs: cuda.layout.stub_dirs.clone(),
         versions: versions(cuda, found),
     }
+}
+
+/// Where the root's links lead, where that is another directory.
+fn real_root(cuda: &Installation) -> Option<Utf8PathBuf> {
+    let root = cuda.layout.root.as_ref()?;
+    fs::canonical(root).ok().filter(|real| real != root)
 }
 
 fn tree(gdrcopy: &Installation, found: &Found) -> GdrCopyTree {

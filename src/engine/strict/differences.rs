@@ -41,6 +41,7 @@ pub(super) fn all(run: &mut Run<'_>, compiler: &Compiler, found: &Found) -> Vec<
             told.extend(user_first(run, compiler, cuda, found));
             told.extend(variables(run, compiler, cuda));
             told.extend(blanks(cuda));
+            told.extend(versioned_names(cuda));
         }
         told.extend(nvcc(run, cuda));
         told.extend(warnings(cuda));
@@ -72,7 +73,7 @@ fn gaps(cuda: &Installation) -> Option<Difference> {
 
 /// A guess ended with "no", and the original leaves what it had found.
 fn not_cleared(cuda: &Installation, found: &Found) -> Option<Difference> {
-    if found.cuda_on() || cuda.layout.root.is_some() {
+    if found.cuda_on() || cuda.layout.is_scoped() {
         return None;
     }
     let left: Vec<&str> = [
@@ -107,6 +108,8 @@ fn subdirectories(
         include_dirs: vec![root.join("include")],
         stub_dirs: vec![library.join("stubs")],
         library_dirs: vec![library],
+        // Their own line tells of these.
+        names: cuda.layout.names.clone(),
         ..Layout::default()
     };
     let covers = |ours: &[camino::Utf8PathBuf], theirs: &[camino::Utf8PathBuf]| {
@@ -181,6 +184,16 @@ fn blanks(cuda: &Installation) -> Option<Difference> {
     root.as_str()
         .contains(char::is_whitespace)
         .then(|| Quirk::Blanks.differs(&format!("there `{root}` would not be found")))
+}
+
+/// Libraries that are there only under a versioned name.
+fn versioned_names(cuda: &Installation) -> Option<Difference> {
+    let names: Vec<String> =
+        cuda.layout.names.iter().map(|(name, _)| format!("lib{name}")).collect();
+    (!names.is_empty()).then(|| {
+        let text = format!("there CUDA would be off for want of {}", names.join(", "));
+        Quirk::VersionedName.differs(&text)
+    })
 }
 
 /// nvcc: another one would have been taken.

@@ -26,6 +26,8 @@ pub(super) const GDRCOPY_NEEDS: [&str; 2] = ["gdrcopy.header.gdrapi_h", "gdrcopy
 #[derive(Debug, Clone)]
 pub(super) struct Installation {
     pub(super) layout: Layout,
+    /// The directory that was named for it, if one was.
+    pub(super) named: Option<Utf8PathBuf>,
     pub(super) kind: ToolkitKind,
     pub(super) found_by: String,
     pub(super) answers: Vec<Answer>,
@@ -68,10 +70,7 @@ impl Installation {
 
     /// Where it is, for people.
     pub(super) fn place(&self) -> String {
-        match &self.layout.root {
-            Some(root) => format!("`{root}`"),
-            None => "the compiler's own directories".to_owned(),
-        }
+        self.layout.described()
     }
 }
 

@@ -101,7 +101,7 @@ impl Ground {
 
     /// The libraries asked about, before the user's.
     pub(super) fn libs(&self, names: &[&str]) -> Vec<String> {
-        let asked = names.iter().map(|name| format!("-l{name}"));
+        let asked = names.iter().map(|name| self.layout.link_word(name));
         asked.chain(self.user.libs.iter().cloned()).collect()
     }
 
@@ -125,6 +125,7 @@ mod tests {
             root: Some("/c".into()),
             include_dirs: vec!["/c/include".into()],
             library_dirs: vec!["/c/lib64".into()],
+            names: vec![("cudart", "/c/lib64/libcudart.so.12".into())],
             ..Layout::default()
         };
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -141,6 +142,7 @@ mod tests {
         assert_eq!(ground.cflags(), words("-I/c/include -Wall -Werror -I/u -DX -Wno-error"));
         assert_eq!(ground.ldflags(), words("-L/c/lib64 -L/u -Wl,--trace"));
         assert_eq!(ground.libs(&["cuda"]), words("-lcuda -lm"));
+        assert_eq!(ground.libs(&["cudart"]), words("-l:libcudart.so.12 -lm"));
         assert_eq!(ground.nvcc_flags(), words("-O1 -I/c/include -I/u -DX"));
     }
 

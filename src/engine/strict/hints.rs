@@ -91,7 +91,14 @@ fn stated(header: &Utf8Path) -> Option<CudaVersion> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fs::{Scratch, create_dir_all, write_if_changed};
+    use crate::{
+        discover::Target,
+        host::{
+            env::Snapshot,
+            fs::{Scratch, create_dir_all, write_if_changed},
+            process::Runner,
+        },
+    };
 
     #[test]
     fn hints_belong_to_probes() {
@@ -108,7 +115,13 @@ mod tests {
         let scratch = Scratch::new(None).unwrap();
         let root = scratch.path().join("cuda-12.2");
         create_dir_all(&root.join("include")).unwrap();
-        let layout = || Layout::cuda(&root, "x86_64", "x86_64-linux-gnu");
+        let host = Host {
+            env: Snapshot::from_pairs([("UCX_CONFIGURE_ROOT", "/nonexistent")]),
+            cwd: "/".into(),
+            runner: Runner::new(),
+        };
+        let target = Target { machine: "x86_64", triple: "x86_64-linux-gnu", host: &host };
+        let layout = || Layout::cuda(&root, &target);
         assert_eq!(release(&layout()), Some(CudaVersion::new(12, 2)));
         let header = b"/* x */\n#define CUDA_VERSION 12050\n";
         write_if_changed(&root.join("include/cuda.h"), header, 0o644).unwrap();

@@ -97,9 +97,9 @@ fn substitutions(
     if let Some(cuda) = found.cuda.as_ref().filter(|_| found.cuda_on()) {
         draft.words("CUDA_CPPFLAGS", cuda.layout.cppflags());
         draft.words("CUDA_LDFLAGS", cuda.layout.ldflags());
-        draft.words("CUDA_LIBS", ["-lcuda"]);
-        draft.words("CUDART_LIBS", ["-lcudart"]);
-        draft.words("NVML_LIBS", ["-lnvidia-ml"]);
+        draft.words("CUDA_LIBS", [cuda.layout.link_word("cuda")]);
+        draft.words("CUDART_LIBS", [cuda.layout.link_word("cudart")]);
+        draft.words("NVML_LIBS", [cuda.layout.link_word("nvidia-ml")]);
         if cuda.yes("cuda.library.cudart_static") {
             let libraries = ["-lcudart_static", "-lrt", "-ldl", "-lpthread"];
             draft.words("CUDART_STATIC_LIBS", libraries);
@@ -112,7 +112,7 @@ fn substitutions(
     if let Some(tree) = found.gdrcopy.as_ref().filter(|_| found.gdrcopy_on()) {
         draft.words("GDR_COPY_CPPFLAGS", tree.layout.cppflags());
         draft.words("GDR_COPY_LDFLAGS", tree.layout.ldflags());
-        draft.words("GDR_COPY_LIBS", ["-lgdrapi"]);
+        draft.words("GDR_COPY_LIBS", [tree.layout.link_word("gdrapi")]);
     }
     debug_assert_eq!(request.mode, Mode::Strict);
 }

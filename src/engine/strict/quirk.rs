@@ -40,6 +40,8 @@ pub enum Quirk {
     ForeignNvcc,
     /// Probes fail by warnings.
     Warnings,
+    /// A library without its development link is not found.
+    VersionedName,
 }
 
 /// Every quirk: its name in our documentation, and what the original does.
@@ -60,6 +62,7 @@ pub const QUIRKS: &[(Quirk, &str, &str)] = &[
     (Quirk::Blanks, "Q26", "a DIR with blanks is cut into pieces"),
     (Quirk::ForeignNvcc, "Q27", "an nvcc of another installation is taken from PATH"),
     (Quirk::Warnings, "Q28", "a warning that `-Werror` makes an error counts as a `no`"),
+    (Quirk::VersionedName, "Q29", "a library without its development link is not found"),
 ];
 
 impl Quirk {
@@ -95,7 +98,7 @@ mod tests {
     fn names_are_unique_and_the_table_is_complete() {
         let names: BTreeSet<_> = QUIRKS.iter().map(|row| row.1).collect();
         assert_eq!(names.len(), QUIRKS.len());
-        assert_eq!(QUIRKS.len(), Quirk::Warnings as usize + 1);
+        assert_eq!(QUIRKS.len(), Quirk::VersionedName as usize + 1);
         for (quirk, name, _) in QUIRKS {
             assert_eq!(quirk.name(), *name);
         }

@@ -10,8 +10,10 @@ use super::{
 };
 use crate::{
     discover::{
-        Candidate, Layout, Place, root,
-        source::{CUDA_PLACES, GDRCOPY_PLACES, candidates, remarks},
+        Candidate, Layout, Parts, Place, pc, root,
+        source::{
+            CUDA_PLACES, GDRCOPY_PLACES, above_nvcc, candidates, looked_in, remarks, same_dir,
+        },
     },
     error::Error,
     host::{
@@ -19,7 +21,7 @@ use crate::{
         process::{find_program, is_executable},
     },
     model::{Attempt, CudaVersion, MessageKind, Outcome, ToolkitKind},
-    probe::{Compiler, catalog::probe},
+    probe::{Compiler, Source, catalog::probe, nvcc, packages},
     request::{Location, Request, Variable, Want},
     toolkit::{stub, wheel},
 };
@@ -64,17 +66,13 @@ fn toolkit_place(run: &Run<'_>, compiler: &Compiler) -> Result<Utf8PathBuf, Erro
 /// The commands that may be nvcc: the one that was named, or the one of the
 /// installation, or PATH's where the compiler finds CUDA by itself. The
 /// current directory is never one of them.
-pub(super) fn nvcc_commands(
-    request: &Request,
-    root: Option<&Utf8Path>,
-    host: &Host,
-) -> Vec<Vec<String>> {
+pub(super) fn nvcc_commands(request: &Request, layout: &Layout, host: &Host) -> Vec<Vec<String>> {
     let named = request.variable(Variable::Nvcc);
     if let Some(words) = shlex::split(named).filter(|words| !words.is_empty()) {
         return vec![words];
     }
-    let found = match root {
-        Some(root) => Some(root.join("bin/nvcc")).filter(|path| is_executable(path)),
+    let found = match &layout.root {
+        Some(_) => layout.nvcc.iter().find(|path| is_executable(path)).cloned(),
         None => find_program("nvcc", &host.env.path_dirs()).0,
     };
     found.map(|path| vec![vec![path.into_string()]]).unwrap_or_default()
@@ -83,29 +81,38 @@ pub(super) fn nvcc_commands(
 /// Looks for CUDA where the table says, and asks the first candidates that
 /// have a cuda.h until one meets the needs.
 pub(super) fn cuda(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installation, Error> {
+    if !run.request.cuda_parts.include_dirs.is_empty() {
+        return in_parts(run, compiler);
+    }
     for text in remarks(CUDA_PLACES, run.host) {
         run.say(MessageKind::Warning, "W0303", text, None);
     }
     let mut first: Option<Installation> = None;
-    for candidate in candidates(CUDA_PLACES, run.host) {
-        let Some(layout) = qualifies(run, compiler, &candidate, "cuda.header.cuda_h") else {
-            continue;
-        };
-        let found_by = candidate.place.to_string();
-        run.decide(&format!("trying {} ({found_by})", place(&layout)));
-        let found = run.cuda_at(layout, ToolkitKind::Installed, found_by, compiler)?;
-        if found.meets(&CUDA_NEEDS) {
-            return Ok(found);
+    let mut tried: Vec<Option<Utf8PathBuf>> = Vec::new();
+    for place in CUDA_PLACES {
+        for candidate in asked(run, compiler, *place) {
+            if tried.iter().any(|known| is_same(known.as_deref(), candidate.root.as_deref())) {
+                continue;
+            }
+            tried.push(candidate.root.clone());
+            let header = "cuda.header.cuda_h";
+            let Some(layout) = qualifies(run, compiler, &candidate, header) else { continue };
+            let found_by = candidate.place.to_string();
+            run.decide(&format!("trying {} ({found_by})", layout.described()));
+            let found = run.cuda_at(layout, ToolkitKind::Installed, found_by, compiler)?;
+            if found.meets(&CUDA_NEEDS) {
+                return Ok(found);
+            }
+            let why = found.first_missing(&CUDA_NEEDS).map(|check| check.label.clone());
+            let text = format!(
+                "{} ({}) cannot be used: the answer to \"checking {}\" is no",
+                found.place(),
+                found.found_by,
+                why.unwrap_or_default()
+            );
+            run.say(MessageKind::Note, "N0304", text, None);
+            first = first.or(Some(found));
         }
-        let why = found.first_missing(&CUDA_NEEDS).map(|check| check.label.clone());
-        let text = format!(
-            "{} ({}) cannot be used: the answer to \"checking {}\" is no",
-            found.place(),
-            found.found_by,
-            why.unwrap_or_default()
-        );
-        run.say(MessageKind::Note, "N0304", text, None);
-        first = first.or(Some(found));
     }
     match first {
         // Its answers are put into the report again: they are the ones to tell.
@@ -118,6 +125,61 @@ pub(super) fn cuda(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installatio
         }
         None => nothing(run, compiler),
     }
+}
+
+/// The installation whose headers were named, and no other.
+fn in_parts(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installation, Error> {
+    let layout = Layout::assemble(None, &run.request.cuda_parts, &run.target(compiler));
+    let found_by = super::unmet::option(&run.request.cuda, "--with-cuda-include");
+    run.cuda_at(layout, ToolkitKind::Installed, found_by, compiler)
+}
+
+fn is_same(one: Option<&Utf8Path>, other: Option<&Utf8Path>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => same_dir(one, other),
+        (one, other) => one == other,
+    }
+}
+
+/// The candidates of a place, tools asked.
+fn asked(run: &mut Run<'_>, compiler: &Compiler, place: Place) -> Vec<Candidate> {
+    let candidate = |root: Utf8PathBuf, parts| Candidate { place, root: Some(root), parts };
+    match place {
+        Place::Nvcc => {
+            let mut roots = nvcc_home(run, compiler);
+            roots.extend(above_nvcc(run.host));
+            let roots = roots.into_iter().filter(|root| root.is_dir());
+            roots.map(|root| candidate(root, Parts::default())).collect()
+        }
+        Place::PkgConfig => {
+            let releases = pc::releases(run.host, &compiler.identity.target);
+            let mut found = Vec::new();
+            for files in releases {
+                let parts = packages::ask(&files, compiler.known(), run.sink);
+                let root = parts.include_dirs.first().and_then(|dir| pc::root(dir));
+                let root = root.map(Utf8Path::to_owned).filter(|root| root.is_dir());
+                found.extend(root.map(|root| candidate(root, parts)));
+            }
+            found
+        }
+        _ => candidates(place, run.host),
+    }
+}
+
+/// Where the nvcc of PATH says that it is at home.
+fn nvcc_home(run: &mut Run<'_>, compiler: &Compiler) -> Vec<Utf8PathBuf> {
+    let program = find_program("nvcc", &run.host.env.path_dirs()).0;
+    let (Some(program), Ok(dir)) = (program, compiler.scratch_dir()) else { return Vec::new() };
+    let row = probe("cuda.nvcc");
+    let setting = nvcc::Setting {
+        dir: &dir,
+        cwd: &run.host.cwd,
+        flags: &[],
+        time_limit: compiler.time_limit(),
+        known: compiler.known(),
+    };
+    let source = Source { name: row.file, text: row.text };
+    nvcc::home(&[program.into_string()], &source, &setting, run.host, run.sink)
 }
 
 /// Nothing qualified: the question about cuda.h is put to the compiler for the
@@ -134,9 +196,10 @@ fn nothing(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installation, Error
     };
     let mut answers = run.ask(&[question])?;
     if let Some(answer) = answers.first_mut() {
-        let looked = CUDA_PLACES.iter().filter(|place| **place != Place::Compiler);
+        let is_more = |place: &&Place| !matches!(place, Place::Compiler | Place::Driver);
+        let looked = CUDA_PLACES.iter().filter(is_more);
         answer.check.evidence.attempts.extend(looked.map(|place| Attempt {
-            what: format!("look for include/cuda.h: {place}"),
+            what: format!("look for include/cuda.h: {}", looked_in(*place, run.host)),
             place: None,
             command: None,
             said: None,
@@ -148,7 +211,7 @@ fn nothing(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installation, Error
     }
     let kind = ToolkitKind::Installed;
     let found_by = Place::Compiler.to_string();
-    Ok(Installation { layout, kind, found_by, answers })
+    Ok(Installation { layout, named: None, kind, found_by, answers })
 }
 
 /// The layout of a candidate that has the header. The compiler is asked only
@@ -159,34 +222,45 @@ fn qualifies(
     candidate: &Candidate,
     header: &str,
 ) -> Option<Layout> {
-    let triple = &compiler.identity.target;
-    let layout = match &candidate.root {
-        Some(root) if header.starts_with("cuda.") => Layout::cuda(root, &compiler.machine, triple),
-        Some(root) => Layout::gdrcopy(Some(root), libdir(run).as_deref(), triple),
-        None if header.starts_with("cuda.") => Layout::default(),
-        None => Layout::gdrcopy(None, libdir(run).as_deref(), triple),
+    let root = candidate.root.as_deref();
+    let layout = match header.starts_with("cuda.") {
+        true => cuda_layout(run, compiler, candidate),
+        false => gdrcopy_at(run, compiler, root),
     };
-    let has = match &candidate.root {
+    let has = match root {
         Some(_) => layout.header(name_of(header)).is_some(),
         None => compiler_has(run, compiler, header),
     };
     has.then_some(layout)
 }
 
+/// The layout of a candidate, the parts that were named before it.
+fn cuda_layout(run: &Run<'_>, compiler: &Compiler, candidate: &Candidate) -> Layout {
+    let mut parts = run.request.cuda_parts.clone();
+    parts.include_dirs.extend(candidate.parts.include_dirs.iter().cloned());
+    parts.library_dirs.extend(candidate.parts.library_dirs.iter().cloned());
+    match &candidate.root {
+        None if parts.is_empty() => Layout::default(),
+        root => Layout::assemble(root.as_deref(), &parts, &run.target(compiler)),
+    }
+}
+
 /// The layout that will most likely be taken: the first candidate whose files
 /// say so; that of the compiler's own directories where it is their turn.
 pub(super) fn likely(run: &mut Run<'_>, compiler: &Compiler, header: &str) -> Option<Layout> {
     let places = if header.starts_with("cuda.") { CUDA_PLACES } else { GDRCOPY_PLACES };
-    candidates(places, run.host).into_iter().find_map(|candidate| match candidate.root {
+    let host = run.host;
+    let mut all = places.iter().flat_map(|place| candidates(*place, host));
+    all.find_map(|candidate| match candidate.root {
         Some(_) => qualifies(run, compiler, &candidate, header),
-        None if header.starts_with("cuda.") => Some(Layout::default()),
+        None if header.starts_with("cuda.") => Some(cuda_layout(run, compiler, &candidate)),
         None => Some(gdrcopy_at(run, compiler, None)),
     })
 }
 
 /// The layout of a gdrcopy.
 pub(super) fn gdrcopy_at(run: &Run<'_>, compiler: &Compiler, root: Option<&Utf8Path>) -> Layout {
-    Layout::gdrcopy(root, libdir(run).as_deref(), &compiler.identity.target)
+    Layout::gdrcopy(root, libdir(run).as_deref(), &run.target(compiler))
 }
 
 /// The header that a question is about.
@@ -205,10 +279,6 @@ fn compiler_has(run: &mut Run<'_>, compiler: &Compiler, header: &str) -> bool {
     question.put(run.sink).check.verdict.is_yes()
 }
 
-fn place(layout: &Layout) -> String {
-    layout.root.as_ref().map_or_else(|| Place::Compiler.to_string(), |root| format!("`{root}`"))
-}
-
 /// `--with-gdrcopy-libdir`, absolute.
 fn libdir(run: &Run<'_>) -> Option<Utf8PathBuf> {
     run.request.gdrcopy_libdir.as_ref().map(|dir| run.host.absolute(&dir.value))
@@ -216,35 +286,33 @@ fn libdir(run: &Run<'_>) -> Option<Utf8PathBuf> {
 
 /// The gdrcopy to ask about, not asked yet.
 pub(super) fn gdrcopy(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installation, Error> {
-    let libdir = libdir(run);
-    let triple = compiler.identity.target.clone();
-    let at = |root: &Utf8Path| Layout::gdrcopy(Some(root), libdir.as_deref(), &triple);
     let (layout, kind, found_by) = match &run.request.gdrcopy.value {
         Want::At(Location::Dir(typed)) => {
             let dir = root::resolve("--with-gdrcopy", typed, run.host)?;
             let found_by = super::unmet::option(&run.request.gdrcopy, "--with-gdrcopy");
-            (at(&dir), ToolkitKind::Installed, found_by)
+            (gdrcopy_at(run, compiler, Some(&dir)), ToolkitKind::Installed, found_by)
         }
         Want::At(Location::Stub(version)) => {
             let into = toolkit_place(run, compiler)?;
             let dir = stub::materialise_gdrcopy(*version, &into, compiler, run.host, run.sink)?;
             run.let_time_pass(&dir);
             let found_by = super::unmet::option(&run.request.gdrcopy, "--with-gdrcopy");
-            (at(&dir), ToolkitKind::Stub, found_by)
+            (gdrcopy_at(run, compiler, Some(&dir)), ToolkitKind::Stub, found_by)
         }
         Want::At(Location::Wheel(version)) => {
             return Err(super::unmet::no_wheel(&version.to_string()));
         }
         Want::No | Want::Empty | Want::Guess | Want::Yes => {
             let header = "gdrcopy.header.gdrapi_h";
-            let found = candidates(GDRCOPY_PLACES, run.host).into_iter().find_map(|candidate| {
+            let host = run.host;
+            let mut all = GDRCOPY_PLACES.iter().flat_map(|place| candidates(*place, host));
+            let found = all.find_map(|candidate| {
                 Some((qualifies(run, compiler, &candidate, header)?, candidate.place))
             });
-            let (layout, place) = found.unwrap_or_else(|| {
-                (Layout::gdrcopy(None, libdir.as_deref(), &triple), Place::Compiler)
-            });
+            let (layout, place) =
+                found.unwrap_or_else(|| (gdrcopy_at(run, compiler, None), Place::Compiler));
             (layout, ToolkitKind::Installed, place.to_string())
         }
     };
-    Ok(Installation { layout, kind, found_by, answers: Vec::new() })
+    Ok(Installation { layout, named: None, kind, found_by, answers: Vec::new() })
 }

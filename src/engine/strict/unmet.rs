@@ -3,9 +3,10 @@
 
 use super::found::{CUDA_NEEDS, Found, GDRCOPY_NEEDS, Installation};
 use crate::{
+    discover::incomplete::{self, Advice, Incomplete},
     error::{Code, Error, Remedy},
     model::{Check, Component, Verdict},
-    request::{Request, Source, Sourced, Want},
+    request::{Location, Request, Source, Sourced, Want},
 };
 
 /// How a wish was typed.
@@ -32,11 +33,13 @@ pub(super) fn no_wheel(version: &str) -> Error {
 }
 
 /// The first wish that is not met.
-pub(super) fn first(request: &Request, found: &Found) -> Option<Error> {
-    cuda(request, found).or_else(|| gdrcopy(request, found)).or_else(|| io_demo(request, found))
+pub(super) fn first(request: &Request, found: &Found, machine: &str) -> Option<Error> {
+    cuda(request, found, machine)
+        .or_else(|| gdrcopy(request, found, machine))
+        .or_else(|| io_demo(request, found))
 }
 
-fn cuda(request: &Request, found: &Found) -> Option<Error> {
+fn cuda(request: &Request, found: &Found, machine: &str) -> Option<Error> {
     let cuda = found.cuda.as_ref().filter(|_| request.cuda.value.is_demand())?;
     let missing = cuda.first_missing(&CUDA_NEEDS)?;
     let (code, title) = match missing.component {
@@ -44,7 +47,7 @@ fn cuda(request: &Request, found: &Found) -> Option<Error> {
         _ => (Code::CudaNotMet, "CUDA"),
     };
     let asked = option(&request.cuda, "--with-cuda");
-    let error = missing_item(code, title, &asked, cuda, missing);
+    let error = missing_item(request, (code, title), &asked, (cuda, missing), machine);
     let also: Vec<String> = CUDA_NEEDS
         .iter()
         .filter_map(|id| cuda.answer(id))
@@ -59,14 +62,15 @@ fn cuda(request: &Request, found: &Found) -> Option<Error> {
     })
 }
 
-fn gdrcopy(request: &Request, found: &Found) -> Option<Error> {
+fn gdrcopy(request: &Request, found: &Found, machine: &str) -> Option<Error> {
     if !request.gdrcopy.value.is_demand() {
         return None;
     }
     let asked = option(&request.gdrcopy, "--with-gdrcopy");
     let tree = found.gdrcopy.as_ref()?;
     if let Some(missing) = tree.first_missing(&GDRCOPY_NEEDS) {
-        return Some(missing_item(Code::GdrCopyNotMet, "gdrcopy", &asked, tree, missing));
+        let about = (Code::GdrCopyNotMet, "gdrcopy");
+        return Some(missing_item(request, about, &asked, (tree, missing), machine));
     }
     (!found.cuda_on()).then(|| needs_cuda("gdrcopy", &asked, request, found))
 }
@@ -96,11 +100,11 @@ fn needs_cuda(what: &str, asked: &str, request: &Request, found: &Found) -> Erro
 
 /// The error about one item.
 fn missing_item(
-    code: Code,
-    title: &str,
+    request: &Request,
+    (code, title): (Code, &str),
     asked: &str,
-    installation: &Installation,
-    missing: &Check,
+    (installation, missing): (&Installation, &Check),
+    machine: &str,
 ) -> Error {
     if missing.verdict == Verdict::Broken {
         let what = format!("the C compiler failed at the question about {}", item(missing));
@@ -114,9 +118,38 @@ fn missing_item(
     let trouble = if there { "cannot be used" } else { "was not found" };
     let what = format!("{title} was asked for (`{asked}`), but {} {trouble}", item(missing));
     let error = with_evidence(Error::new(code, what), installation, missing);
+    if let Some(it) = incomplete(request, installation, missing, there, machine) {
+        let error = error.means(it.means);
+        return match it.advice {
+            Advice::Name(dir) => error.did_you_mean(format!("--with-cuda={dir}")),
+            Advice::Hint(hint) => error.hint(hint),
+        };
+    }
     match &missing.evidence.hint {
         Some(hint) => error.hint(hint.clone()),
         None => error,
+    }
+}
+
+/// What the directory is that was named, where it is no whole toolkit.
+fn incomplete(
+    request: &Request,
+    installation: &Installation,
+    missing: &Check,
+    there: bool,
+    machine: &str,
+) -> Option<Incomplete> {
+    let Want::At(Location::Dir(_)) = &request.cuda.value else { return None };
+    let root = installation.named.as_ref()?;
+    if there || missing.component == Some(Component::GdrCopy) {
+        return None;
+    }
+    match missing.id.as_str() {
+        "cuda.header.cuda_h" => incomplete::without_headers(root, &installation.layout, machine),
+        id if id.contains(".library.") => {
+            incomplete::without_libraries(root, &installation.layout, machine)
+        }
+        _ => None,
     }
 }
 

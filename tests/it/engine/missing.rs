@@ -35,7 +35,9 @@ fn the_first_missing_item_is_named() {
         ("include/nvml.h", Code::NvmlNotMet, "`nvml.h` was not found"),
         ("lib64/stubs/libnvidia-ml.so", Code::NvmlNotMet, "`libnvidia-ml` was not found"),
     ] {
-        let error = without(&[file]);
+        let error = without(
+            &[file, "lib64/libcudart.so.12"][..1 + usize::from(file.contains("cudart.so"))],
+        );
         assert_eq!(error.code, code, "{file}");
         assert!(error.what.contains(item), "{file}: {}", error.what);
         let name = file.rsplit('/').next().unwrap().trim_end_matches(".so");
@@ -68,7 +70,7 @@ fn a_library_that_does_not_do_says_what_it_is() {
         (Some(&b"not a library"[..]), "libcuda.so", "is not a library"),
         (Some(&b""[..]), "libcuda.so", "is an empty file"),
         (None, "libcuda.so", "leads nowhere"),
-        (Some(&b"\x7fELF"[..]), "libcuda.so.1", "the link `libcuda.so`"),
+        (Some(&b"\x7fELF"[..]), "libcuda.so.1", "is there, and it is not a library"),
     ] {
         let said = make(content, name);
         assert!(said.contains(means), "{means}: {said}");
@@ -124,7 +126,7 @@ fn gdrcopy_that_was_asked_for_has_to_be_whole() {
     for (file, item) in [("include/gdrapi.h", "`gdrapi.h`"), ("lib/libgdrapi.so", "`libgdrapi`")] {
         let mut world = World::on(&toolkit("12.5"));
         let dir = world.path("gdr");
-        copy(&gdrcopy("2.5"), &dir, &[file]);
+        copy(&gdrcopy("2.5"), &dir, &[file, "lib/libgdrapi.so.2"]);
         world.gdrcopy(Want::At(Location::Dir(dir.clone())));
         let error = world.run().error.unwrap();
         assert_eq!(error.code, Code::GdrCopyNotMet);
@@ -133,7 +135,7 @@ fn gdrcopy_that_was_asked_for_has_to_be_whole() {
     // The library may lie elsewhere, if that is said.
     let mut world = World::on(&toolkit("12.5"));
     let dir = world.path("gdr");
-    copy(&gdrcopy("2.5"), &dir, &["lib/libgdrapi.so"]);
+    copy(&gdrcopy("2.5"), &dir, &["lib/libgdrapi.so", "lib/libgdrapi.so.2"]);
     world.gdrcopy(Want::At(Location::Dir(dir)));
     let libdir = gdrcopy("2.5").join("lib");
     world.request.gdrcopy_libdir =

@@ -75,7 +75,8 @@ fn directories_count_by_what_they_hold() {
 fn gaps_are_not_filled_from_elsewhere() {
     let world = World::new();
     let dir = world.path("cuda");
-    copy(&toolkit("12.5"), &dir, &["include/nvml.h", "lib64/libcudart.so"]);
+    let gone = ["include/nvml.h", "lib64/libcudart.so", "lib64/libcudart.so.12"];
+    copy(&toolkit("12.5"), &dir, &gone);
     let mut world = World::on(&dir);
     world.env("CPATH", toolkit("11.7").join("include").as_str());
     world.env("LIBRARY_PATH", toolkit("11.7").join("lib64").as_str());
@@ -85,6 +86,19 @@ fn gaps_are_not_filled_from_elsewhere() {
     assert_eq!(quirks(&outcome), ["Q24"]);
     let error = outcome.error.unwrap();
     assert!(error.what.contains("`libcudart` cannot be used"), "{}", error.what);
+}
+
+#[test]
+fn a_library_without_its_link_is_taken_by_its_versioned_name() {
+    let world = World::new();
+    let dir = world.path("cuda");
+    copy(&toolkit("12.5"), &dir, &["lib64/libcudart.so"]);
+    let outcome = World::on(&dir).run();
+    assert_eq!(outcome.error, None);
+    assert_eq!(quirks(&outcome), ["Q29"]);
+    assert_eq!(words(&outcome, "CUDART_LIBS"), ["-l:libcudart.so.12"]);
+    let told = outcome.report.messages.iter().find(|m| m.code == "N0320").unwrap();
+    assert!(told.text.contains("lib64/libcudart.so.12"), "{}", told.text);
 }
 
 #[test]

@@ -98,14 +98,14 @@ fn kept() -> Utf8PathBuf {
 }
 
 /// A stub toolkit.
-pub(super) fn toolkit(version: &str) -> Utf8PathBuf {
+pub(crate) fn toolkit(version: &str) -> Utf8PathBuf {
     let host = Host::real().unwrap();
     let version = version.parse().unwrap();
     stub::materialise(version, &kept(), &compiler(&host), &host, &mut Silent).unwrap()
 }
 
 /// A stub gdrcopy.
-pub(super) fn gdrcopy(version: &str) -> Utf8PathBuf {
+pub(crate) fn gdrcopy(version: &str) -> Utf8PathBuf {
     let host = Host::real().unwrap();
     let version = version.parse().unwrap();
     stub::materialise_gdrcopy(version, &kept(), &compiler(&host), &host, &mut Silent).unwrap()
