@@ -73,15 +73,25 @@ impl Link<'_> {
             }
             (None, true) => format!("The linker finds no lib{} by itself.", self.name),
             (None, false) => {
-                format!(
-                    "There is no lib{} in the installation.{}{}",
-                    self.name,
-                    self.no_driver(),
-                    self.compat()
-                )
+                let driver = match self.is_the_drivers() {
+                    true => ", nor that of an installed driver",
+                    false => "",
+                };
+                let name = self.name;
+                format!("There is no lib{name} in the installation{driver}.{}", self.compat())
             }
         });
-        looked.iter().map(|dir| absent(dir.join(self.link_name()))).collect()
+        let mut attempts: Vec<Attempt> =
+            looked.iter().map(|dir| absent(dir.join(self.link_name()))).collect();
+        if self.is_the_drivers() && !looked.is_empty() {
+            let places = driver::looked_in(self.triple);
+            attempts.push(Attempt {
+                what: format!("look for lib{} of a driver in {places}", self.name),
+                place: None,
+                ..absent(Utf8PathBuf::new())
+            });
+        }
+        attempts
     }
 
     fn link_name(&self) -> String {
@@ -132,12 +142,8 @@ impl Link<'_> {
         })
     }
 
-    /// Where the driver's own libraries were looked for.
-    fn no_driver(&self) -> String {
-        if !DRIVER_LIBRARIES.contains(&self.name) {
-            return String::new();
-        }
-        format!(" Nor is it where drivers are installed: {}.", driver::looked_in(self.triple))
+    fn is_the_drivers(&self) -> bool {
+        DRIVER_LIBRARIES.contains(&self.name)
     }
 
     /// A word on cuda-compat, which has such a file and must not be taken.

@@ -9,7 +9,7 @@ use ucx_configure::{
     request::{Location, Variable, Want},
 };
 
-use super::world::{World, copy, define, gdrcopy, toolkit, verdict, words};
+use super::world::{World, check, copy, define, gdrcopy, toolkit, verdict, words};
 
 /// The error for a toolkit without some files.
 fn without(files: &[&str]) -> Error {
@@ -74,6 +74,19 @@ fn a_library_that_does_not_do_says_what_it_is() {
     ] {
         let said = make(content, name);
         assert!(said.contains(means), "{means}: {said}");
+    }
+}
+
+#[test]
+fn places_of_drivers_are_in_the_evidence() {
+    let world = World::new();
+    let dir = world.path("cuda");
+    copy(&toolkit("12.5"), &dir, &["lib64/stubs/libcuda.so"]);
+    let outcome = World::on(&dir).run();
+    let evidence = &check(&outcome, "cuda.library.cuda").unwrap().evidence;
+    let places = evidence.attempts.last().unwrap();
+    for place in ["/nvidia/current", "/usr/lib/wsl/lib", "/etc/ld.so.cache"] {
+        assert!(places.what.contains(place), "{}", places.what);
     }
 }
 
