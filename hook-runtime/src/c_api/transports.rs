@@ -385,7 +385,7 @@ pub unsafe fn address(mapping: *const CMapping, length: *mut usize) -> *mut c_vo
 
 /// Opens gdrcopy; null on failure.
 pub fn gdr_open() -> *mut CGdr {
-    guarded(std::ptr::null_mut(), || match GdrCopy::open() {
+    guarded(std::ptr::null_mut(), || match GdrCopy::open(&Settings::from_environment()) {
         Ok(gdr) => Box::into_raw(Box::new(CGdr(gdr))),
         Err(error) => failed(std::ptr::null_mut(), error),
     })

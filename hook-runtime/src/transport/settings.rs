@@ -72,6 +72,7 @@ settings! {
     gdr_max_regions: Limit = "UCX_GDR_COPY_RCACHE_MAX_REGIONS", "inf", "registrations kept (accepted, without effect yet)";
     gdr_bandwidth: Bandwidths = "UCX_GDR_COPY_BW", "0MBs,get_dedicated:250MBs,put_shared:6911MBs", "estimated bandwidth by direction";
     gdr_latency: parse::Latencies = "UCX_GDR_COPY_LAT", "get:1.4e-6,put:0.4e-6", "estimated latency by direction";
+    gdr_force_pcie: bool = "HOOK_RUNTIME_GDR_FORCE_PCIE", "n", "map device memory through PCIe even where there is a faster link (gdrcopy 2.5)";
     batch: u32 = "HOOK_RUNTIME_COPY_BATCH", "16", "small copies handed to the driver at a time, 1 to 128; 1: each by itself";
     batch_size: parse::Bytes = "HOOK_RUNTIME_COPY_BATCH_SIZE", "4k", "up to which size a copy is small";
     kernel: bool = "HOOK_RUNTIME_COPY_KERNEL", "y", "small copies inside a device by one launch";

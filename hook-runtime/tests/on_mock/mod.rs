@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+use std::ffi::{CStr, c_char};
 use std::process::{Command, Output};
 
 use hook_runtime::sys::library::Library;
@@ -47,14 +48,32 @@ pub(crate) fn assert_passed(test: &str, output: &Output) {
     assert!(text.contains("1 passed"), "{test} did not run:\n{text}");
 }
 
+/// A function of the mock driver's own.
+fn of_mock<F: Copy>(name: &CStr) -> F {
+    let address = Library::open(c"libcuda.so.1").unwrap().symbol(name).unwrap();
+    assert_eq!(size_of::<F>(), size_of::<usize>());
+    // SAFETY: each caller names the type that the mock gives the function.
+    unsafe { std::mem::transmute_copy::<usize, F>(&address) }
+}
+
 /// How many things of each kind the mock driver has given out and not taken back.
 pub(crate) fn alive() -> [i32; 8] {
-    let library = Library::open(c"libcuda.so.1").unwrap();
-    let address = library.symbol(c"mock_cuda_alive").unwrap();
-    // SAFETY: the mock's function has this type.
-    let count = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn(i32) -> i32>(address) };
-    // SAFETY: it takes any number.
-    std::array::from_fn(|kind| unsafe { count(kind as i32) })
+    let count: extern "C" fn(i32) -> i32 = of_mock(c"mock_cuda_alive");
+    std::array::from_fn(|kind| count(kind as i32))
+}
+
+/// Lets the nth call of the driver from now on fail, whichever it is; 0: none.
+pub(crate) fn fail_at(n: i64, error: i32) {
+    let fail_at: extern "C" fn(i64, i32) = of_mock(c"mock_cuda_fail_at");
+    fail_at(n, error);
+}
+
+/// Which call it was, if there was one.
+pub(crate) fn failed() -> Option<String> {
+    let failed: extern "C" fn() -> *const c_char = of_mock(c"mock_cuda_failed");
+    let name = failed();
+    // SAFETY: the mock gives the name of an entry point, which stays.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_str().unwrap().to_owned())
 }
 
 /// Places in [`alive`].

@@ -66,12 +66,19 @@ impl Driver {
     /// Makes `context` current on this thread until the result is dropped. A context that was
     /// destroyed is refused.
     pub fn enter(&'static self, context: Context) -> Result<Entered<'static>, Failure> {
-        if self.current()? == Some(context) {
+        // Not knowing which one is current is no reason not to push.
+        if self.current() == Ok(Some(context)) {
             return Ok(Entered { driver: self, pushed: false });
         }
         // SAFETY: the driver keeps a list of its contexts and refuses what is not in it.
         unsafe { self.calls.context_push(context) }?;
         Ok(Entered { driver: self, pushed: true })
+    }
+
+    /// The same for giving back what was made in the context, which is lost if this fails: a
+    /// failure that passes is not taken for the end of the context.
+    pub fn enter_to_clean(&'static self, context: Context) -> Result<Entered<'static>, Failure> {
+        self.enter(context).or_else(|_| self.enter(context))
     }
 
     /// The primary context of `device`, kept alive until the process ends.

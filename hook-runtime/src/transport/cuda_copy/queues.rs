@@ -347,7 +347,7 @@ impl Drop for Queues {
         if self.lost {
             return;
         }
-        let Ok(_entered) = self.enter() else { return };
+        let Ok(_entered) = self.driver.enter_to_clean(self.context) else { return };
         self.staging = None;
         self.kernel.unload(self.driver);
         let streams = self.queues.iter().flatten().map(|queue| queue.stream).chain(self.short);

@@ -51,7 +51,7 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         let closed = self
             .driver
-            .enter(self.context)
+            .enter_to_clean(self.context)
             .and_then(|_entered| import::close(self.driver, &self.opened));
         match closed {
             Err(failure) if !failure.is_gone() => {

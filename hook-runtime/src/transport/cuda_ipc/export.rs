@@ -115,10 +115,12 @@ pub fn export(driver: &'static Driver, address: usize, length: usize) -> Result<
     } else {
         return Err(not_shareable("it comes from a pool that was not made to be shared"));
     };
+    // The probe last: it stays, and nothing else can fail any more.
+    let uuid = driver.uuid(device)?;
     let probe = probe::probe(driver, device, &how)?;
     let key = Key {
         owner: Identity::own(),
-        device: driver.uuid(device)?,
+        device: uuid,
         buffer: buffer_id(driver, memory.base, &how),
         base: memory.base as u64,
         length: memory.length as u64,

@@ -236,17 +236,21 @@ impl Drop for Imported {
 
 /// Closes memory. The primary context of its device is current. Of a pool that was imported
 /// for it, nothing is said here: that goes with `opened`.
+///
+/// What is not closed cannot be opened again, so that a failure that passes is not given in to.
 pub(super) fn close(driver: &Driver, opened: &Opened) -> Result<(), Failure> {
+    let twice = |close: &dyn Fn() -> Result<(), Failure>| close().or_else(|_| close());
+    let calls = &driver.calls;
     match *opened {
         // SAFETY: opened by `open`, closed once, and not in use: the cache sees to it.
-        Opened::Legacy(address) => unsafe { driver.calls.ipc_close(address) },
+        Opened::Legacy(address) => twice(&|| unsafe { calls.ipc_close(address) }),
         Opened::Mapped(address, size) => {
             // SAFETY: as above.
-            let unmapped = unsafe { driver.calls.unmap(address, size) };
+            twice(&|| unsafe { calls.unmap(address, size) })?;
             // SAFETY: reserved by `open`, and nothing is mapped there any more.
-            unmapped.and_then(|()| unsafe { driver.calls.unreserve(address, size) })
+            twice(&|| unsafe { calls.unreserve(address, size) })
         }
         // SAFETY: as above.
-        Opened::Pooled { address, .. } => unsafe { driver.calls.free(address) },
+        Opened::Pooled { address, .. } => twice(&|| unsafe { calls.free(address) }),
     }
 }

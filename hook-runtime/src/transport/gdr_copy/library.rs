@@ -17,6 +17,8 @@ type DriverVersion = unsafe extern "C" fn(usize, *mut c_int, *mut c_int) -> c_in
 type Open = unsafe extern "C" fn() -> usize;
 type Close = unsafe extern "C" fn(usize) -> c_int;
 type Pin = unsafe extern "C" fn(usize, usize, usize, u64, u32, *mut Handle) -> c_int;
+type PinV2 = unsafe extern "C" fn(usize, usize, usize, u32, *mut Handle) -> c_int;
+type Attribute = unsafe extern "C" fn(usize, c_int, *mut c_int) -> c_int;
 type Unpin = unsafe extern "C" fn(usize, Handle) -> c_int;
 type Map = unsafe extern "C" fn(usize, Handle, *mut *mut c_void, usize) -> c_int;
 type Unmap = unsafe extern "C" fn(usize, Handle, *mut c_void, usize) -> c_int;
@@ -29,13 +31,22 @@ type Copy = unsafe extern "C" fn(Handle, *mut c_void, *const c_void, usize) -> c
 pub(super) struct Gdr {
     gdr: usize,
     close: Close,
-    pin: Pin,
+    pin: Pinning,
     unpin: Unpin,
     map: Map,
     unmap: Unmap,
     info: Info,
     to_mapping: Copy,
     from_mapping: Copy,
+}
+
+/// How memory is registered.
+#[derive(Debug, Clone, Copy)]
+enum Pinning {
+    /// As every version can.
+    Plain(Pin),
+    /// As since version 2.5, with flags.
+    WithFlags(PinV2, u32),
 }
 
 /// The function `name`, if the library has it.
@@ -54,8 +65,35 @@ fn check(function: &'static str, code: c_int) -> Result<(), GdrError> {
     if code == 0 { Ok(()) } else { Err(GdrError::Call { function, code }) }
 }
 
+/// The newer way to register memory, where the library has it.
+fn pinning(library: Library, gdr: usize, force_pcie: bool) -> Option<Pinning> {
+    const SUPPORTS_FORCE_PCIE: c_int = 2;
+    const FORCE_PCIE: u32 = 1;
+    // SAFETY: the types are those that gdrapi.h declares, here and below.
+    let newer: Option<PinV2> = unsafe { find(library, c"gdr_pin_buffer_v2") }.ok();
+    let flags = if force_pcie {
+        // SAFETY: as above.
+        let ask: Option<Attribute> = unsafe { find(library, c"gdr_get_attribute") }.ok();
+        let mut can = 0;
+        let place = &raw mut can;
+        // SAFETY: the handle is open, the result a place of ours.
+        let asked = ask.map(|ask| unsafe { ask(gdr, SUPPORTS_FORCE_PCIE, place) });
+        let can = newer.is_some() && asked == Some(0) && can != 0;
+        if !can {
+            crate::log::warn!(
+                "this gdrcopy cannot be told to map through PCIe: it maps as it does"
+            );
+        }
+        if can { FORCE_PCIE } else { 0 }
+    } else {
+        0
+    };
+    newer.map(|pin| Pinning::WithFlags(pin, flags))
+}
+
 impl Gdr {
-    pub(super) fn open() -> Result<Self, GdrError> {
+    /// With `force_pcie` memory is mapped through PCIe where the library can see to that.
+    pub(super) fn open(force_pcie: bool) -> Result<Self, GdrError> {
         let library =
             Library::open(SONAME).map_err(|error| GdrError::Library(error.to_string()))?;
         // SAFETY: the types are those that gdrapi.h declares, here and below.
@@ -70,7 +108,7 @@ impl Gdr {
         // SAFETY: as above, for each of them.
         let close = unsafe { find(library, c"gdr_close") }?;
         // SAFETY: as above.
-        let pin = unsafe { find(library, c"gdr_pin_buffer") }?;
+        let plain = unsafe { find(library, c"gdr_pin_buffer") }?;
         // SAFETY: as above.
         let unpin = unsafe { find(library, c"gdr_unpin_buffer") }?;
         // SAFETY: as above.
@@ -86,6 +124,7 @@ impl Gdr {
         if gdr == 0 {
             return Err(GdrError::NoDevice);
         }
+        let pin = pinning(library, gdr, force_pcie).unwrap_or(Pinning::Plain(plain));
         let this = Self { gdr, close, pin, unpin, map, unmap, info, to_mapping, from_mapping };
         this.compare_versions(library)?;
         Ok(this)
@@ -113,9 +152,18 @@ impl Gdr {
 
     pub(super) fn pin(&self, address: usize, size: usize) -> Result<Handle, GdrError> {
         let mut handle = 0;
-        // SAFETY: the result is a place of ours; a wrong address is answered with an error.
-        let code = unsafe { (self.pin)(self.gdr, address, size, 0, 0, &raw mut handle) };
-        check("gdr_pin_buffer", code)?;
+        match self.pin {
+            Pinning::Plain(pin) => {
+                // SAFETY: the result is a place of ours; a wrong address is answered with an error.
+                let code = unsafe { pin(self.gdr, address, size, 0, 0, &raw mut handle) };
+                check("gdr_pin_buffer", code)?;
+            }
+            Pinning::WithFlags(pin, flags) => {
+                // SAFETY: as above.
+                let code = unsafe { pin(self.gdr, address, size, flags, &raw mut handle) };
+                check("gdr_pin_buffer_v2", code)?;
+            }
+        }
         Ok(handle)
     }
 

@@ -124,8 +124,9 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 
 impl GdrCopy {
     /// Opens the library. Registrations end with their memory only while hooks are installed.
-    pub fn open() -> Result<Self, GdrError> {
-        let state = State { registrations: BTreeMap::new(), gdr: Gdr::open()? };
+    pub fn open(settings: &Settings) -> Result<Self, GdrError> {
+        let gdr = Gdr::open(settings.gdr_force_pcie)?;
+        let state = State { registrations: BTreeMap::new(), gdr };
         let state = Arc::new(Mutex::new(state));
         let weak: Weak<Mutex<State>> = Arc::downgrade(&state);
         let subscription = subscribe(1000, move |event: &Event| {
@@ -204,7 +205,9 @@ impl State {
         let (at, first) = match self.gdr.map(handle, end - start) {
             Ok(mapped) => mapped,
             Err(error) => {
-                self.gdr.unpin(handle)?;
+                if let Err(also) = self.gdr.unpin(handle) {
+                    crate::log::warn!("device memory stays registered with gdrcopy: {also}");
+                }
                 return Err(error);
             }
         };
