@@ -274,6 +274,11 @@ def allocator(directories, module):
                     show(x[1] * 1.048576e-3) if x[0] else f"not done: {x[1]}" for x in both) + " |", flush=True)
                 if who == "ours" and not all(x[0] for x in both):
                     failures.append(f"the allocator in UCX {directory.name}")
+                    env = {"LD_LIBRARY_PATH": str(place / "libucx/lib"), "UCX_LOG_LEVEL": "debug", "UCX_MEM_LOG_LEVEL": "debug"}
+                    said = run([place / "libucx/bin/ucx_perftest", *test, "-m", "cuda"], env=env)
+                    wanted = [line for line in (said.stdout + said.stderr).splitlines()
+                              if re.search("perf|ERROR|WARN|hook-runtime|cuda", line) and "mmap" not in line]
+                    print("\n".join(f"    {line}" for line in wanted[-40:]), flush=True)
 
 
 def main():

@@ -131,6 +131,8 @@ enum More {
     /// So many bytes of addresses, and those of them where memory is mapped.
     Addresses(usize, usize),
     Pool(Pool),
+    /// Nothing is given back.
+    Kept,
 }
 
 /// What expandable segments are made of, too.
@@ -153,8 +155,10 @@ impl Buffer {
         let (calls, mut pool, mut address) = (&driver.calls, 0, 0);
         // SAFETY: the arguments are places of ours.
         unsafe { calls.pool_create(&raw mut pool, &raw const properties) }?;
-        let mut buffer =
-            Self { driver, kind: Kind::Device, address: 0, size, more: More::Pool(pool) };
+        // Drivers have crashed when a pool was destroyed that could not be exported, as those
+        // for the fabric cannot without one: these end with the program.
+        let more = if form == Form::PoolFabric { More::Kept } else { More::Pool(pool) };
+        let mut buffer = Self { driver, kind: Kind::Device, address: 0, size, more };
         // SAFETY: the pool was made above; 0 is the default stream.
         unsafe { calls.pool_alloc_async(&raw mut address, size, pool, 0) }?;
         buffer.address = address as usize;
@@ -239,6 +243,7 @@ impl Drop for Buffer {
         let (host, calls) = (self.address as *mut c_void, &self.driver.calls);
         match self.more {
             More::Nothing => {}
+            More::Kept => return,
             More::Addresses(all, mapped) => {
                 if mapped > 0 {
                     // SAFETY: mapped in `mapped`, here and below given back once.

@@ -39,8 +39,32 @@ struct Lane {
 #[derive(Debug)]
 struct Job {
     copy: Copy,
-    chunk: usize,
+    /// Offsets and lengths, in the order in which they are taken.
+    pieces: Vec<(usize, usize)>,
     next: AtomicUsize,
+}
+
+/// Cuts `size` bytes for `lanes` threads. The device waits until the first pieces have been
+/// filled, or the caller until the last ones have been emptied: these are small, a round of
+/// them for each size up to `chunk`.
+fn pieces(size: usize, lanes: usize, chunk: usize, to_device: bool) -> Vec<(usize, usize)> {
+    let (mut all, mut done, mut length) = (Vec::new(), 0, SMALLEST_CHUNK.min(chunk));
+    while done < size {
+        let piece = length.min(size - done);
+        all.push((done, piece));
+        done += piece;
+        if all.len() % lanes == 0 {
+            length = (2 * length).min(chunk);
+        }
+    }
+    if !to_device {
+        // The same lengths the other way round.
+        all.reverse();
+        for (offset, length) in &mut all {
+            *offset = size - *offset - *length;
+        }
+    }
+    all
 }
 
 type Task = (Arc<Job>, Sender<Result<(), Failure>>);
@@ -91,11 +115,12 @@ impl Staging {
 
     /// Makes a copy, and returns when it is over. The context is current.
     pub(super) fn copy(&mut self, copy: &Copy) -> Result<(), CopyError> {
-        let share = copy.size.div_ceil(2 * self.lanes.len());
-        let chunk = share.clamp(SMALLEST_CHUNK.min(self.chunk), self.chunk);
-        let job = Arc::new(Job { copy: *copy, chunk, next: AtomicUsize::new(0) });
+        let to_device = copy.path.from == Kind::Host;
+        let pieces = pieces(copy.size, self.lanes.len(), self.chunk, to_device);
+        let count = pieces.len();
+        let job = Arc::new(Job { copy: *copy, pieces, next: AtomicUsize::new(0) });
         let (report, results) = channel();
-        let helpers = copy.size.div_ceil(chunk).saturating_sub(1).min(self.workers.len());
+        let helpers = count.saturating_sub(1).min(self.workers.len());
         for worker in &self.workers[..helpers] {
             // A worker that is gone does no harm: the others do its part.
             let _ = worker.tasks.send((job.clone(), report.clone()));
@@ -111,7 +136,7 @@ impl Staging {
             result = result.and(helper);
         }
         let begun = job.next.load(Ordering::Relaxed);
-        if result.is_ok() && begun.saturating_mul(chunk) < copy.size {
+        if result.is_ok() && begun < count {
             return Err(CopyError::Thread("a part of the copy was left".into()));
         }
         Ok(result?)
@@ -158,9 +183,7 @@ impl Worker {
 impl Job {
     /// The next piece that nobody has taken: its offset and length.
     fn take(&self) -> Option<(usize, usize)> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let offset = number.checked_mul(self.chunk).filter(|&offset| offset < self.copy.size)?;
-        Some((offset, self.chunk.min(self.copy.size - offset)))
+        self.pieces.get(self.next.fetch_add(1, Ordering::Relaxed)).copied()
     }
 }
 
@@ -270,5 +293,31 @@ impl Lane {
         // SAFETY: the buffer is filled; whoever asked for the copy vouches for the destination.
         unsafe { std::ptr::copy_nonoverlapping(self.buffers[slot] as *const u8, to, length) };
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_everything_once_and_are_small_where_somebody_waits() {
+        for (size, lanes, chunk) in
+            [(64 << 20, 8, 2 << 20), (1 << 20, 1, 4096), ((5 << 20) + 3, 3, 1 << 20), (7, 2, 4096)]
+        {
+            for to_device in [true, false] {
+                let all = pieces(size, lanes, chunk, to_device);
+                let mut sorted = all.clone();
+                sorted.sort_unstable();
+                let end = sorted.iter().fold(0, |end, &(offset, length)| {
+                    assert_eq!(offset, end, "side by side");
+                    assert!(length > 0 && length <= chunk);
+                    end + length
+                });
+                assert_eq!(end, size);
+                let small = if to_device { all[0].1 } else { all[all.len() - 1].1 };
+                assert_eq!(small, SMALLEST_CHUNK.min(chunk).min(size));
+            }
+        }
     }
 }

@@ -61,9 +61,35 @@ fn types(handed: &Handed) -> c_uint {
         | bit(handed.fabric.is_some(), handle::FABRIC)
 }
 
+/// Pools that could not be exported. Some drivers crash when such a pool is destroyed, so that
+/// it is kept, and tried again instead of another one.
+static REFUSED: Mutex<Vec<(c_int, c_uint, Own)>> = Mutex::new(Vec::new());
+
 fn make(driver: &'static Driver, device: c_int, way: Way) -> Result<Kept, IpcError> {
     let _entered = driver.enter(driver.primary(device)?)?;
-    let own = Own::new(driver, device, way)?;
+    let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |pool: &(c_int, c_uint, Own)| (pool.0, Way::Pool(pool.1)) == (device, way);
+    let own = match refused.iter().position(same) {
+        Some(place) => refused.swap_remove(place).2,
+        None => Own::new(driver, device, way)?,
+    };
+    match (share(driver, device, way, &own), way) {
+        (Ok((probe, offers)), _) => Ok(Kept { device, way, probe, _offers: offers, _memory: own }),
+        (Err(error), Way::Pool(types)) => {
+            refused.push((device, types, own));
+            Err(error)
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// Writes known bytes into memory of ours, and makes it known to others.
+fn share(
+    driver: &'static Driver,
+    device: c_int,
+    way: Way,
+    own: &Own,
+) -> Result<(Probe, Vec<Arc<Offered>>), IpcError> {
     let memory = Memory::seen(Kind::Device, own.address as usize, own.size);
     let (how, offers) = match way {
         Way::Legacy => (How::Legacy(legacy(driver, memory.base, device)?), Vec::new()),
@@ -83,7 +109,7 @@ fn make(driver: &'static Driver, device: c_int, way: Way) -> Result<Kept, IpcErr
     let (base, length) = (own.address, own.size as u64);
     let device_id = driver.uuid(device)?;
     let key = Key { owner, device: device_id, buffer, base, length, how, probe: None };
-    Ok(Kept { device, way, probe: Probe { key, bytes }, _offers: offers, _memory: own })
+    Ok((Probe { key, bytes }, offers))
 }
 
 /// Memory of ours; given back if the probe comes to nothing.
