@@ -31,7 +31,11 @@ fn render(report: &Report) -> Result<String, Error> {
     for name in ["CUDA_LIBS", "CUDART_LIBS", "NVML_LIBS", "GDR_COPY_LIBS"] {
         for library in parts::after_flag(&parts::words(report, name), "-l") {
             one_line_or_error(name, library.as_str())?;
-            lines.push(format!("cargo::rustc-link-lib=dylib={library}\n"));
+            // `-l:FILE` is a file by that name.
+            lines.push(match library.as_str().strip_prefix(':') {
+                Some(file) => format!("cargo::rustc-link-lib=dylib:+verbatim={file}\n"),
+                None => format!("cargo::rustc-link-lib=dylib={library}\n"),
+            });
         }
     }
     Ok(lines.concat())

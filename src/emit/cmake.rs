@@ -38,7 +38,7 @@ struct Config {
 #[derive(Serialize)]
 struct Target {
     name: &'static str,
-    library: &'static str,
+    library: String,
     include: String,
     real: String,
     stubs: String,
@@ -70,16 +70,19 @@ fn config(report: &Report) -> Result<String, Error> {
     let include = list(&parts::after_flag(&parts::words(report, "CUDA_CPPFLAGS"), "-I"))?;
     let dirs = parts::cuda_dirs(report);
     let (real, stubs) = (list(&dirs.real)?, list(&dirs.stubs)?);
-    let target = |name, library| Target {
+    let target = |name, library: &str| Target {
         name,
-        library,
+        library: library.to_owned(),
         include: include.clone(),
         real: real.clone(),
         stubs: stubs.clone(),
         more: "",
     };
-    let mut targets =
-        vec![target("driver", "cuda"), target("cudart", "cudart"), target("nvml", "nvidia-ml")];
+    let mut targets = vec![
+        target("driver", &linked(report, "CUDA_LIBS", "cuda")),
+        target("cudart", &linked(report, "CUDART_LIBS", "cudart")),
+        target("nvml", &linked(report, "NVML_LIBS", "nvidia-ml")),
+    ];
     if report.answers.conditional("HAVE_CUDA_STATIC").unwrap_or(false) {
         targets.push(Target {
             more: "-lrt -ldl -lpthread",
@@ -92,7 +95,7 @@ fn config(report: &Report) -> Result<String, Error> {
             include: list(&parts::after_flag(&parts::words(report, "GDR_COPY_CPPFLAGS"), "-I"))?,
             real: list(&dirs.real)?,
             stubs: list(&dirs.stubs)?,
-            ..target("gdrapi", "gdrapi")
+            ..target("gdrapi", &linked(report, "GDR_COPY_LIBS", "gdrapi"))
         });
     }
     let context = Config {
@@ -106,6 +109,13 @@ fn config(report: &Report) -> Result<String, Error> {
         include_str!("../../templates/ucx-cuda-config.cmake.j2"),
         context,
     )
+}
+
+/// What `-l` calls a library in a substitution.
+fn linked(report: &Report, substitution: &str, usual: &str) -> String {
+    let words = parts::words(report, substitution);
+    let name = words.iter().find_map(|word| word.strip_prefix("-l"));
+    name.unwrap_or(usual).to_owned()
 }
 
 fn version(report: &Report) -> Option<String> {

@@ -160,8 +160,12 @@ fn address(request: &Request, host: &Host, command: &[String]) -> String {
     }
     sum = sum.part(host.cwd.as_str().as_bytes());
     let wishes = format!(
-        "{:?} {:?} {:?} {:?}",
-        request.cuda.value, request.gdrcopy.value, request.gdrcopy_libdir, request.host
+        "{:?} {:?} {:?} {:?} {:?}",
+        request.cuda.value,
+        request.cuda_parts,
+        request.gdrcopy.value,
+        request.gdrcopy_libdir,
+        request.host
     );
     sum = sum.part(wishes.as_bytes());
     for variable in Variable::ALL {

@@ -122,6 +122,7 @@ impl Run<'_> {
         self.system_and_gdrcopy(&compiler, found)?;
         self.versions(&compiler, found)?;
         self.host.runner.interrupt.check()?;
+        found.libraries = libraries::all(found, &compiler.machine);
         self.tell(found);
         unmet::first(self.request, found, &compiler.machine).map_or(Ok(()), Err)
     }
@@ -349,8 +350,7 @@ impl Run<'_> {
     /// Tells what deserves a word: a guess that came to nothing, versions that
     /// disagree, a stub.
     fn tell(&mut self, found: &Found) {
-        let machine = self.compiler.as_ref().map_or("", |compiler| compiler.machine.as_str());
-        for (kind, code, text, hint) in tell::all(self.request, found, machine) {
+        for (kind, code, text, hint) in tell::all(self.request, found) {
             self.say(kind, code, text, hint);
         }
         self.environment = environment::supplied(&self.user, found, self.host);

@@ -196,7 +196,7 @@ fn an_argument_wins_over_the_environment() {
 #[test]
 fn remarks() {
     let host = host(Utf8Path::new("/"), &[]);
-    let request = request(
+    let request = self::request(
         &host,
         &["--enable-mt", "--with-cuda", "--without-cuda", "-C", "--no-create", "CC=a", "CC=b"],
     );
@@ -253,4 +253,44 @@ fn switches() {
     let check = request(&host, &["check", "--host", "aarch64-linux-gnu"]);
     assert_eq!(check.host.as_deref(), Some("aarch64-linux-gnu"));
     assert!(!check.build_runtime && check.state_dir.is_none());
+}
+
+#[test]
+fn parts_of_cuda_are_directories_that_demand_it() {
+    let scratch = Scratch::new(None).unwrap();
+    let root = scratch.path();
+    for dir in ["include", "lib", "tk/bin"] {
+        crate::host::fs::create_dir_all(&root.join(dir)).unwrap();
+    }
+    crate::host::fs::write_if_changed(&root.join("tk/bin/nvcc"), b"", 0o755).unwrap();
+    let host = host(root, &[("NVCC", "/other/nvcc")]);
+    let request = self::request(
+        &host,
+        &[
+            "--with-cuda-include=include",
+            "--with-cuda-libdir=lib",
+            "--with-cuda-libdir=./lib/",
+            "--with-nvcc=tk",
+        ],
+    );
+    assert_eq!(request.cuda.value, Want::Yes);
+    assert_eq!(request.cuda.source, Source::Argument("--with-cuda-include=include".to_owned()));
+    assert_eq!(request.cuda_parts.include_dirs, [root.join("include")]);
+    assert_eq!(request.cuda_parts.library_dirs, [root.join("lib"), root.join("lib")]);
+    assert_eq!(request.variable(Variable::Nvcc), root.join("tk/bin/nvcc"));
+    assert!(codes(&request).contains(&"W0108"), "NVCC says otherwise");
+    for (argument, expected) in [
+        ("--with-cuda-include=", Code::EmptyValue),
+        ("--with-cuda-libdir=gone", Code::NoSuchDirectory),
+        ("--with-nvml=gone", Code::NoSuchDirectory),
+        ("--with-nvcc=include", Code::NoSuchDirectory),
+        ("--max-driver=", Code::EmptyValue),
+        ("--max-driver=12", Code::Usage),
+    ] {
+        assert_eq!(code(&host, &[argument]), expected, "{argument}");
+    }
+    for (text, branch) in [("470", 470), ("R525", 525), ("550.54.15", 550)] {
+        let argument = format!("--max-driver={text}");
+        assert_eq!(self::request(&host, &[&argument]).max_driver, Some(branch));
+    }
 }

@@ -8,6 +8,7 @@ mod guess;
 mod levels;
 mod missing;
 mod quirks;
+mod split;
 mod world;
 
 pub(crate) use world::{gdrcopy, toolkit};

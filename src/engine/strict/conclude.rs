@@ -7,7 +7,7 @@ use camino::Utf8PathBuf;
 use super::{
     Run, differences,
     found::{Found, GDRCOPY_NEEDS, Installation},
-    libraries, outputs,
+    outputs,
     tell::why_not,
     versions::of_library,
 };
@@ -69,7 +69,7 @@ pub(super) fn outcome(mut run: Run<'_>, found: &Found, error: Option<Error>) -> 
             .and_then(|cuda| cuda.answer("cuda.nvcc").and_then(|answer| answer.nvcc.clone())),
         toolkit: found.cuda.as_ref().filter(|_| found.cuda_on()).map(|cuda| toolkit(cuda, found)),
         gdrcopy: found.gdrcopy.as_ref().filter(|_| found.gdrcopy_on()).map(|it| tree(it, found)),
-        libraries: libraries::all(found, machine),
+        libraries: found.libraries.clone(),
         driver_floor: found.cuda_on().then(|| floor(&features)),
         components: Component::ALL.iter().map(|&part| finding(part, request, found)).collect(),
         cfg: cfg(&features, found),

@@ -5,7 +5,7 @@ use camino::Utf8PathBuf;
 use super::{ask::Answer, versions::HeaderVersions};
 use crate::{
     discover::Layout,
-    model::{Check, ToolkitKind, Verdict},
+    model::{Check, LibraryFile, ToolkitKind, Verdict},
 };
 
 /// What CUDA needs, in the order of the original: the first that is missing is
@@ -83,6 +83,8 @@ pub(super) struct Found {
     pub(super) gdrcopy: Option<Installation>,
     /// The answers about the system.
     pub(super) system: Vec<Answer>,
+    /// The library files that were seen.
+    pub(super) libraries: Vec<LibraryFile>,
     /// What the headers say of themselves.
     pub(super) headers: HeaderVersions,
 }

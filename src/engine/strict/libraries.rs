@@ -71,9 +71,9 @@ fn seen(installation: &Installation, name: &str, id: &str, machine: &str) -> Vec
 }
 
 /// What is to be said about the libraries that were linked with.
-pub(super) fn remarks(found: &Found, machine: &str) -> Vec<Remark> {
+pub(super) fn remarks(found: &Found) -> Vec<Remark> {
     let mut told: Vec<Remark> = Vec::new();
-    let files = all(found, machine);
+    let files = &found.libraries;
     for installation in [&found.cuda, &found.gdrcopy].into_iter().flatten() {
         for (name, path) in &installation.layout.names {
             let is_linked = files.iter().any(|file| file.linked && file.name == *name);
@@ -87,8 +87,8 @@ pub(super) fn remarks(found: &Found, machine: &str) -> Vec<Remark> {
         }
     }
     told.extend(files.iter().filter(|file| file.linked).filter_map(compat));
-    told.extend(gaps(found, &files));
-    told.extend(old_driver(found, &files));
+    told.extend(gaps(found, files));
+    told.extend(old_driver(found, files));
     told.extend(old_gdrcopy(found));
     told
 }

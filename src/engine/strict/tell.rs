@@ -17,7 +17,7 @@ use crate::{
 pub(super) type Remark = (MessageKind, &'static str, String, Option<String>);
 
 /// What is to be said about the whole.
-pub(super) fn all(request: &Request, found: &Found, machine: &str) -> Vec<Remark> {
+pub(super) fn all(request: &Request, found: &Found) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let note = |code, text| (MessageKind::Note, code, text, None);
     let warning = |code, text| (MessageKind::Warning, code, text, None);
@@ -52,7 +52,7 @@ pub(super) fn all(request: &Request, found: &Found, machine: &str) -> Vec<Remark
             }
         }
     }
-    remarks.extend(libraries::remarks(found, machine));
+    remarks.extend(libraries::remarks(found));
     if found.gdrcopy_on() && found.gdrcopy.as_ref().is_some_and(|it| it.kind == ToolkitKind::Stub) {
         let text = "gdrcopy is a stub: enough to build with, nothing to run on".to_owned();
         remarks.push(note("N0307", text));

@@ -152,6 +152,7 @@ impl Recipe {
             ("elf32", "") => fs::write(path, elf(1, 3)).unwrap(),
             ("elf", machine) => fs::write(path, elf(2, number(machine))).unwrap(),
             ("headers", which) => self.headers(path, which, &stub.join("include")),
+            ("cache", entries) => fs::write(path, loader_cache(entries)).unwrap(),
             ("nvml.h", "") => copy(stub.join("include/nvml.h")),
             ("libcuda", "") => copy(stub.join("lib64/stubs/libcuda.so")),
             ("libnvidia-ml", "") => copy(stub.join("lib64/stubs/libnvidia-ml.so")),
@@ -220,6 +221,28 @@ fn elf(class: u8, machine: u16) -> Vec<u8> {
     bytes[16] = 3;
     bytes[18..20].copy_from_slice(&machine.to_le_bytes());
     bytes
+}
+
+/// The loader's cache with `NAME=PATH`, as ldconfig writes it.
+fn loader_cache(entries: &str) -> Vec<u8> {
+    let entries: Vec<(&str, &str)> =
+        entries.split(' ').map(|entry| entry.split_once('=').unwrap()).collect();
+    let mut table = b"glibc-ld.so.cache1.1".to_vec();
+    table.extend(u32::try_from(entries.len()).unwrap().to_ne_bytes());
+    table.resize(48, 0);
+    let mut strings = Vec::new();
+    for (name, path) in &entries {
+        let mut add = |text: &str| {
+            let at = 48 + entries.len() * 24 + strings.len();
+            strings.extend(text.bytes().chain([0]));
+            u32::try_from(at).unwrap().to_ne_bytes()
+        };
+        let (name, path) = (add(name), add(path));
+        table.extend(0x0303u32.to_ne_bytes().into_iter().chain(name).chain(path));
+        table.extend([0; 12]);
+    }
+    table.extend(strings);
+    table
 }
 
 /// A machine's number in ELF files.
