@@ -31,6 +31,7 @@ variables! {
     NVCC = "NVCC", true, "CUDA compiler";
     NVCCFLAGS = "NVCCFLAGS", true, "CUDA compiler flags";
 
+    CUDACXX = "CUDACXX", false, "the CUDA compiler where NVCC is not set, as CMake has it (not in compat mode)";
     NVCC_CCBIN = "NVCC_CCBIN", false, "nvcc's host compiler, which nvcc reads itself";
 
     CUDA_HOME = "CUDA_HOME", false, "a toolkit's directory, looked at when guessing (not in compat mode)";

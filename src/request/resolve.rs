@@ -236,6 +236,9 @@ impl Resolver<'_> {
         let want = match value.to_str() {
             Some("yes") => Want::Yes,
             Some("no") => Want::No,
+            // What people write for these; to the original they are directories.
+            Some("on" | "enabled" | "true" | "1") if self.mode == Mode::Strict => Want::Yes,
+            Some("off" | "disabled" | "false" | "0") if self.mode == Mode::Strict => Want::No,
             Some("guess") => Want::Guess,
             Some("") if self.mode == Mode::Compat => Want::Empty,
             Some("") => {

@@ -11,4 +11,4 @@ mod quirks;
 mod split;
 mod world;
 
-pub(crate) use world::{gdrcopy, toolkit};
+pub(crate) use world::{copy, gdrcopy, toolkit};

@@ -40,6 +40,8 @@ mod paths;
 mod real_toolkits;
 /// The recorded cases, asked in batches and one by one.
 mod recorded_ways;
+/// What people reported of CUDA detection, row by row.
+mod reports;
 /// Signals, two runs at once, compilers that misbehave, full disks.
 mod robustness;
 /// Whole runs that work.

@@ -15,6 +15,7 @@ use crate::{
             CUDA_PLACES, GDRCOPY_PLACES, above_nvcc, candidates, looked_in, remarks, same_dir,
         },
     },
+    env_vars,
     error::Error,
     host::{
         Host,
@@ -67,7 +68,10 @@ fn toolkit_place(run: &Run<'_>, compiler: &Compiler) -> Result<Utf8PathBuf, Erro
 /// installation, or PATH's where the compiler finds CUDA by itself. The
 /// current directory is never one of them.
 pub(super) fn nvcc_commands(request: &Request, layout: &Layout, host: &Host) -> Vec<Vec<String>> {
-    let named = request.variable(Variable::Nvcc);
+    let named = match request.variable(Variable::Nvcc) {
+        "" => host.env.get(env_vars::CUDACXX).unwrap_or_default(),
+        named => named,
+    };
     if let Some(words) = shlex::split(named).filter(|words| !words.is_empty()) {
         return vec![words];
     }

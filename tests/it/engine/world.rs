@@ -113,7 +113,7 @@ pub(crate) fn gdrcopy(version: &str) -> Utf8PathBuf {
 
 /// A tree of links to another tree's files, without those whose path is in
 /// `without`.
-pub(super) fn copy(from: &Utf8Path, to: &Utf8Path, without: &[&str]) {
+pub(crate) fn copy(from: &Utf8Path, to: &Utf8Path, without: &[&str]) {
     copy_below(from, to, "", without);
 }
 
