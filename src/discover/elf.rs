@@ -12,6 +12,7 @@ use object::{
     elf::{self, FileHeader32, FileHeader64},
     read::{
         ReadCache, ReadRef,
+        archive::ArchiveFile,
         elf::{FileHeader, SectionTable, Sym as _},
     },
 };
@@ -66,6 +67,19 @@ pub fn machine(head: &[u8]) -> Option<&'static str> {
         elf::EM_PPC64 => "powerpc64le",
         elf::EM_RISCV => "riscv64",
         _ => "other",
+    })
+}
+
+/// The machine of the first object in an archive; none where there is none, or
+/// it cannot be read.
+pub fn archive_machine(path: &Utf8Path) -> Option<&'static str> {
+    let data = fs::in_parts(path).ok()?;
+    let data: &ReadCache<_> = &data;
+    let archive = ArchiveFile::parse(data).ok()?;
+    // Others than objects may come first.
+    archive.members().take(4).find_map(|member| {
+        let bytes = member.ok()?.data(data).ok()?;
+        machine(bytes.get(..64)?)
     })
 }
 

@@ -31,7 +31,10 @@ fn classify_bytes(path: &Utf8Path, bytes: &[u8], machine: &str) -> Class {
         return Class::Empty;
     }
     if bytes.starts_with(b"!<arch>\n") || bytes.starts_with(b"!<thin>\n") {
-        return Class::Static;
+        return match elf::archive_machine(path) {
+            Some(found) if found != machine && machine != "unknown" => Class::WrongMachine,
+            _ => Class::Static,
+        };
     }
     if bytes.starts_with(b"\x7fELF") {
         return match elf::machine(bytes) {

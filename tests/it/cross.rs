@@ -18,6 +18,7 @@ const HOST: &str = "--host=aarch64-linux-gnu";
 
 const TESTS: &[(&str, fn())] = &[
     ("a stub for the other machine", a_stub_is_made_for_the_other_machine),
+    ("targets", targets_are_chosen_by_the_machine),
     ("libraries of this machine", libraries_for_this_machine_are_named_as_such),
     ("given answers", what_is_missing_here_can_be_given),
 ];
@@ -75,6 +76,37 @@ fn a_stub_is_made_for_the_other_machine() {
     assert!(config.contains("#define HAVE_CUDA 1\n"), "{config}");
     assert!(config.contains("#define UCM_BISTRO_HOOKS 0\n"), "code is patched on x86_64 alone");
     assert!(sandbox.read("work/b/config.mk").contains("CC = aarch64-linux-gnu-gcc\n"));
+}
+
+/// As NVIDIA's cross packages have it: what `lib64` leads to is for this
+/// machine, and beside it there is a target for the other.
+fn targets_are_chosen_by_the_machine() {
+    for target in ["sbsa-linux", "aarch64-linux"] {
+        let sandbox = Sandbox::new();
+        stub(&sandbox, "native", &[]);
+        stub(&sandbox, "cross", &[HOST]);
+        for (name, from) in [("x86_64-linux", "native"), (target, "cross")] {
+            let dir = sandbox.dir(&format!("cuda/targets/{name}"));
+            for (part, of) in [("include", "include"), ("lib", "lib64")] {
+                let place = sandbox.path(format!("{from}/{of}"));
+                fs::symlink(place.as_str(), &dir.join(part)).unwrap();
+            }
+        }
+        for (link, part) in [("include", "include"), ("lib64", "lib")] {
+            let leads_to = format!("targets/x86_64-linux/{part}");
+            fs::symlink(&leads_to, &sandbox.path(format!("cuda/{link}"))).unwrap();
+        }
+        sandbox.run(["-B", "b", HOST, "--with-cuda=../cuda", "--no-build"]).must_end(0);
+        let toolkit = report(&sandbox).toolkit.unwrap();
+        let own = format!("targets/{target}/lib");
+        for dir in toolkit.library_dirs.iter().chain(&toolkit.stub_dirs) {
+            assert!(dir.as_str().contains(&own), "{target}: {dir}");
+        }
+        // For this machine the same directory means its own.
+        sandbox.run(["-B", "b", "--with-cuda=../cuda", "--no-build"]).must_end(0);
+        let toolkit = report(&sandbox).toolkit.unwrap();
+        assert!(toolkit.library_dirs.iter().all(|dir| !dir.as_str().contains(&own)));
+    }
 }
 
 fn libraries_for_this_machine_are_named_as_such() {

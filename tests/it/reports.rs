@@ -104,7 +104,7 @@ fn every_test_that_is_named_is_there() {
         let (module, function) = kind.test.rsplit_once("::").unwrap();
         let path = module.replace("::", "/");
         let files = ["tests/it/", "src/"].map(|dir| root().join(format!("{dir}{path}.rs")));
-        let text: String = files.iter().filter_map(|file| read(file)).collect();
+        let text: String = files.iter().filter_map(read).collect();
         let head = format!("fn {function}(");
         assert!(text.contains(&head), "{}: there is no such test", kind.test);
         if module == "reports::kinds" {

@@ -77,7 +77,7 @@ fn a_request_that_is_not_met_names_what_where_and_how() {
     covers("a_request_that_is_not_met_names_what_where_and_how", &[1, 9, 10, 23, 40, 135]);
     let sandbox = machine();
     for (number, (file, item, package)) in [
-        ("include/cuda.h", "`cuda.h` was not found", "cuda-cudart-dev-12-5"),
+        ("include/cuda.h", "`cuda.h` was not found", "cuda-cudart-dev-"),
         ("include/cuda_runtime.h", "`cuda_runtime.h` was not found", "cuda-cudart-dev-12-5"),
         ("lib64/stubs/libcuda.so", "`libcuda` was not found", "cuda-driver-dev-12-5"),
     ]
@@ -228,10 +228,10 @@ fn a_release_that_nobody_knows_is_taken() {
     covers("a_release_that_nobody_knows_is_taken", &[106, 107]);
     let sandbox = machine();
     let dir = sandbox.path("cuda");
-    copy(&toolkit("13.0"), &dir, &["include/ucx_stub/version.h", "version.json"]);
-    let text = fs::read_to_string(&toolkit("13.0").join("include/ucx_stub/version.h")).unwrap();
+    copy(&toolkit("13.0"), &dir, &["include/ucx_stub_version.h", "version.json"]);
+    let text = fs::read_to_string(&toolkit("13.0").join("include/ucx_stub_version.h")).unwrap();
     fs::write_if_changed(
-        &dir.join("include/ucx_stub/version.h"),
+        &dir.join("include/ucx_stub_version.h"),
         text.replace("13000", "19030").as_bytes(),
         0o644,
     )
