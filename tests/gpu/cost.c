@@ -137,6 +137,40 @@ static double async_pair(CUstream stream)
     return times[ROUNDS / 2];
 }
 
+typedef CUresult (*alloc_async)(CUdeviceptr *, size_t, CUstream);
+typedef CUresult (*free_async)(CUdeviceptr, CUstream);
+
+/* Pairs through the program's slots and through pointers of dlsym, which
+ * relocation hooks do not see, in turn: the medians over rounds of both, and
+ * of the difference within a round. */
+static void slot_and_direct(CUstream stream)
+{
+    enum { ROUNDS = 201, CALLS = 200 };
+    static double times[3][ROUNDS];
+    void *lib = need(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "libcuda");
+    alloc_async alloc = (alloc_async)need(dlsym(lib, "cuMemAllocAsync"), "dlsym");
+    free_async release = (free_async)need(dlsym(lib, "cuMemFreeAsync"), "dlsym");
+    for (int r = 0; r < ROUNDS; r++) {
+        for (int turn = 0; turn < 2; turn++) {
+            int way = (r + turn) % 2;
+            double begin = now();
+            for (int i = 0; i < CALLS; i++) {
+                CUdeviceptr p;
+                CUresult result = way == 0 ? cuMemAllocAsync(&p, 1 << 20, stream) : alloc(&p, 1 << 20, stream);
+                if (result != 0 || (way == 0 ? cuMemFreeAsync(p, stream) : release(p, stream)) != 0)
+                    exit(1);
+            }
+            times[way][r] = (now() - begin) / CALLS;
+            cuStreamSynchronize(stream);
+        }
+        times[2][r] = times[0][r] - times[1][r];
+    }
+    for (int i = 0; i < 3; i++)
+        qsort(times[i], ROUNDS, sizeof **times, compare);
+    printf("pair_slot_ns %.1f\npair_direct_ns %.1f\npair_added_ns %.1f\n", times[0][ROUNDS / 2],
+           times[1][ROUNDS / 2], times[2][ROUNDS / 2]);
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[64];
@@ -166,6 +200,7 @@ int main(int argc, char **argv)
     if (!crowd) {
         printf("free_null_after_ns %.2f\n", free_null());
         printf("async_pair_after_ns %.1f\n", async_pair(stream));
+        slot_and_direct(stream);
     }
     long before = atomic_load(&events);
     if (cudaMalloc(&p, 1000) != 0 || cudaFree(p) != 0)

@@ -132,18 +132,15 @@ pub(crate) fn run(session: &Session, format: Format, milliseconds: u64) -> Resul
 fn measure(session: &Session, row: &Row, milliseconds: u64) -> Result<Result_, CopyError> {
     let settings = Settings::from_environment();
     let both = (session, session);
-    let raw = Maker::raw(both, row.from, row.to, row.size, row.window)?.measure(
-        Test::Rate,
-        row.window,
-        milliseconds,
-    )?;
-    let mut ours = match row.remote {
+    let mut maker = match row.remote {
         Some(form) => {
             Maker::remote(session, (session.device, form), row.size, row.window, settings)?
         }
         None => Maker::transport(both, row.from, row.to, row.size, row.window, settings)?,
     };
-    let ours = ours.measure(Test::Rate, row.window, milliseconds)?;
+    let ours = maker.measure(Test::Rate, row.window, milliseconds)?;
+    maker.by_driver(session, row.window)?;
+    let raw = maker.measure(Test::Rate, row.window, milliseconds)?;
     let large = row.size >= 1 << 20;
     let figure = |seconds: f64| match large {
         true => row.size as f64 / seconds / 1e9,
