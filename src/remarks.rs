@@ -34,6 +34,7 @@ pub const REMARKS: &[(&str, &str)] = &[
     ("W0323", "A library needs a newer C library than the one that is linked with."),
     ("W0324", "The driver that was linked with is older than what UCX will need."),
     ("W0325", "gdrcopy is older than 2.0."),
+    ("W0326", "A directory that was named for headers or libraries of CUDA holds none."),
     ("N0601", "The wheels of a release hold no nvcc."),
     ("N0602", "The licence that fetched wheels are under."),
 ];

@@ -4,29 +4,30 @@
 //! directory counts by what it holds, never by its name alone: an empty lib64
 //! beside a full lib is passed over, and so is one for another machine.
 
+mod content;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::{
     driver,
-    library::{DRIVER_LIBRARIES, classify},
+    library::DRIVER_LIBRARIES,
     pc,
     shape::{self, Shape},
     source::Place,
 };
-use crate::host::{Host, fs};
+use crate::host::Host;
+
+use self::content::{
+    flags, is_of_another_target, library_in, or_named, versioned, with_content, with_headers,
+    with_libraries,
+};
+pub use self::content::{idle, is_built_in, versioned_names};
 
 /// Headers that make a directory one of CUDA's.
 pub(super) const HEADERS: [&str; 4] = ["cuda.h", "cuda_runtime.h", "nvml.h", "cudaTypedefs.h"];
 
-/// What cuda_runtime.h includes, and CUDA 13 has in a component of its own.
-const PART_OF_RUNTIME_H: &str = "crt/host_config.h";
-
 /// Libraries that make a directory one to link with, as `-l` names them.
 const LIBRARIES: [&str; 4] = ["cudart", "cudart_static", "cuda", "nvidia-ml"];
-
-/// Directories that compilers and linkers search by themselves; naming them
-/// would only change the order of others.
-const BUILT_IN: [&str; 5] = ["/usr/include", "/usr/lib", "/usr/lib64", "/lib", "/lib64"];
 
 /// What is compiled for, and the machine on which things are looked for.
 #[derive(Debug, Clone, Copy)]
@@ -116,9 +117,17 @@ impl Layout {
             |dirs: &[Utf8PathBuf]| dirs.iter().filter(|dir| is_ours(dir)).cloned().collect();
         let (own, linked): (Vec<_>, Vec<_>) = (of_ours(&headers), of_ours(&libraries));
         let mut layout = Self {
-            include_dirs: with_headers(&own),
-            library_dirs: with_libraries(&linked, &LIBRARIES, machine),
-            stub_dirs: with_libraries(&of_ours(&stubs), &LIBRARIES, machine),
+            include_dirs: or_named(with_headers(&own), &parts.include_dirs, &headers),
+            library_dirs: or_named(
+                with_libraries(&linked, &LIBRARIES, machine),
+                &parts.library_dirs,
+                &libraries,
+            ),
+            stub_dirs: or_named(
+                with_libraries(&of_ours(&stubs), &LIBRARIES, machine),
+                &parts.library_dirs,
+                &stubs,
+            ),
             nvcc: shape.iter().flat_map(|shape| shape.nvcc.clone()).collect(),
             note: shape.as_ref().and_then(|shape| shape.note.clone()),
             root: shape.map(|shape| shape.root),
@@ -331,96 +340,6 @@ fn library_dirs(part: &Utf8Path, target: &Target<'_>, targets_first: bool) -> Ve
         dirs.extend(targets);
     }
     dirs
-}
-
-/// Whether a directory is, its links followed, one of a toolkit's for another
-/// machine: `lib64` of a toolkit that can do both leads to the host's.
-fn is_of_another_target(dir: &Utf8Path, machine: &str) -> bool {
-    let ours = shape::target_names(machine);
-    let Some(real) = fs::canonical(dir).ok().filter(|_| !ours.is_empty()) else { return false };
-    let mut parts = real.components().skip_while(|part| part.as_str() != "targets");
-    let target = parts.nth(1).map(|part| part.as_str().to_owned());
-    target.is_some_and(|name| name.ends_with("-linux") && !ours.contains(&name.as_str()))
-}
-
-/// A flag for each directory that a compiler does not search by itself.
-fn flags(flag: &str, dirs: &[Utf8PathBuf]) -> Vec<String> {
-    dirs.iter().filter(|dir| !is_built_in(dir)).map(|dir| format!("{flag}{dir}")).collect()
-}
-
-/// Whether compilers and linkers search a directory by themselves.
-pub fn is_built_in(dir: &Utf8Path) -> bool {
-    let is_multiarch = || {
-        let parent = dir.parent().is_some_and(|dir| dir == "/usr/lib" || dir == "/lib");
-        parent && dir.file_name().is_some_and(|name| name.contains("-linux-gnu"))
-    };
-    BUILT_IN.contains(&dir.as_str()) || is_multiarch()
-}
-
-/// The directories with headers of CUDA's, or with what those include.
-fn with_headers(dirs: &[Utf8PathBuf]) -> Vec<Utf8PathBuf> {
-    let wanted: Vec<&str> = HEADERS.into_iter().chain([PART_OF_RUNTIME_H]).collect();
-    with_content(dirs, &wanted, |dir, name| dir.join(name).is_file())
-}
-
-/// The directories with libraries that can be linked with.
-fn with_libraries(dirs: &[Utf8PathBuf], wanted: &[&str], machine: &str) -> Vec<Utf8PathBuf> {
-    with_content(dirs, wanted, |dir, name| library_in(dir, name, machine).is_some())
-}
-
-/// The directories that add something to what the earlier ones hold. The same
-/// directory under another name, as when `lib64` is a link to `targets/*/lib`,
-/// adds nothing.
-fn with_content(
-    dirs: &[Utf8PathBuf],
-    wanted: &[&str],
-    has: impl Fn(&Utf8Path, &str) -> bool,
-) -> Vec<Utf8PathBuf> {
-    let mut missing: Vec<&str> = wanted.to_vec();
-    let mut chosen = Vec::new();
-    for dir in dirs {
-        let before = missing.len();
-        missing.retain(|name| !has(dir, name));
-        if missing.len() < before {
-            chosen.push(dir.clone());
-        }
-    }
-    chosen
-}
-
-/// The library that a linker would find in a directory, if it would do.
-fn library_in(dir: &Utf8Path, name: &str, machine: &str) -> Option<Utf8PathBuf> {
-    let file =
-        if name.ends_with("_static") { format!("lib{name}.a") } else { format!("lib{name}.so") };
-    let path = dir.join(file);
-    (path.is_file() && classify(&path, machine).trouble().is_none()).then_some(path)
-}
-
-/// The best of a library's versioned names in a directory: the shortest, which
-/// is the one that programs look for.
-fn versioned(dir: &Utf8Path, name: &str, machine: &str) -> Option<Utf8PathBuf> {
-    let mut found = versioned_names(&[dir.to_owned()], name);
-    found.retain(|path| classify(path, machine).trouble().is_none());
-    let numbers = |path: &Utf8PathBuf| -> Vec<u32> {
-        let text = path.file_name().and_then(|file| file.split_once(".so.")).map_or("", |it| it.1);
-        text.split('.').map(|part| part.parse().unwrap_or_default()).collect()
-    };
-    let rank = |path: &Utf8PathBuf| {
-        let numbers = numbers(path);
-        (numbers.len(), std::cmp::Reverse(numbers))
-    };
-    found.into_iter().min_by_key(rank)
-}
-
-/// The versioned names of a library in the directories: what driver packages
-/// and wheels have where a development link is missing.
-pub fn versioned_names(dirs: &[Utf8PathBuf], library: &str) -> Vec<Utf8PathBuf> {
-    let start = format!("lib{library}.so.");
-    let in_dir = |dir: &Utf8PathBuf| -> Vec<Utf8PathBuf> {
-        let names = fs::names(dir);
-        names.iter().filter(|name| name.starts_with(&start)).map(|name| dir.join(name)).collect()
-    };
-    dirs.iter().flat_map(in_dir).collect()
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ use super::{
     schedule,
 };
 use crate::{
-    discover::{Layout, Target},
+    discover::{Layout, Target, layout::idle},
     error::Error,
     host::{Host, fs},
     model::{Check, Evidence, Family, Message, MessageKind, Supplied, ToolkitKind, Verdict},
@@ -350,6 +350,14 @@ impl Run<'_> {
     /// Tells what deserves a word: a guess that came to nothing, versions that
     /// disagree, a stub.
     fn tell(&mut self, found: &Found) {
+        if let Some(compiler) = self.compiler.clone() {
+            let named = idle(&self.request.cuda_parts, &self.target(&compiler));
+            for (dir, meant) in named {
+                let text = format!("`{dir}` was named for CUDA, and holds nothing of it");
+                let hint = meant.map(|meant| format!("Did you mean `{meant}`?"));
+                self.say(MessageKind::Warning, "W0326", text, hint);
+            }
+        }
         for (kind, code, text, hint) in tell::all(self.request, found) {
             self.say(kind, code, text, hint);
         }

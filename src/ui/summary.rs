@@ -178,7 +178,11 @@ fn cuda(table: &mut Table, report: &Report) {
         (Some(toolkit), true) => {
             let version = toolkit.versions.cuda_h.map(|version| version.to_string());
             let version = version.as_deref().unwrap_or("of an unknown version");
-            let place = toolkit.root.as_ref().map_or("found by the compiler", |root| root.as_str());
+            let root = toolkit.root.as_ref().map(|root| root.as_str());
+            let place = match (root, &toolkit.real_root) {
+                (Some(root), Some(real)) => format!("{root} -> {real}"),
+                (root, _) => root.unwrap_or("found by the compiler").to_owned(),
+            };
             let version = paint(style::verdict(Verdict::Yes), version);
             table.row("CUDA", format!("{version}, {place} ({})", toolkit.found_by));
         }

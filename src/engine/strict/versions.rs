@@ -3,6 +3,7 @@
 
 use camino::Utf8Path;
 
+use crate::discover::elf::facts;
 use crate::model::{CudaVersion, GdrVersion, Versions};
 
 /// Starts every line of the answer.
@@ -123,11 +124,11 @@ fn operator(rest: &mut &str, letters: &[char]) -> Option<char> {
 }
 
 /// The version in the name of a libcudart, links followed:
-/// `libcudart.so.12.5.82` gives `12.5.82`.
+/// `libcudart.so.12.5.82` gives `12.5.82`. Where it has none, its SONAME has.
 pub(super) fn of_library(path: &Utf8Path) -> Option<String> {
+    let version = |name: &str| name.strip_prefix("libcudart.so.").map(str::to_owned);
     let real = crate::host::fs::canonical(path).ok()?;
-    let version = real.file_name()?.strip_prefix("libcudart.so.")?;
-    Some(version.to_owned())
+    version(real.file_name()?).or_else(|| version(&facts(&real)?.soname?))
 }
 
 /// Pairs of parts that say different versions, each as one sentence with both

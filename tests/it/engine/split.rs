@@ -81,6 +81,25 @@ fn headers_that_are_named_need_no_root() {
     assert!(error.what.contains("`libcudart`"), "{}", error.what);
 }
 
+#[test]
+fn a_named_directory_that_holds_nothing_is_told() {
+    let toolkit = toolkit("12.5");
+    let mut world = World::on(&toolkit);
+    world.request.cuda_parts = Parts {
+        include_dirs: vec![toolkit.clone()],
+        library_dirs: vec![toolkit.join("include")],
+        ..Parts::default()
+    };
+    let outcome = world.run();
+    assert_eq!(outcome.error, None);
+    assert_eq!(warnings(&outcome, "W0326").len(), 2);
+    let told = outcome.report.messages.iter().find(|message| message.code == "W0326").unwrap();
+    let meant = format!("Did you mean `{toolkit}/include`?");
+    assert_eq!(told.hint.as_deref(), Some(meant.as_str()));
+    let flags = [format!("-I{toolkit}"), format!("-I{toolkit}/include")];
+    assert_eq!(words(&outcome, "CUDA_CPPFLAGS"), flags, "what is named counts");
+}
+
 /// A libcudart that needs a C library which does not exist yet.
 fn runtime_of_the_future(dir: &Utf8Path, toolkit: &Utf8Path) {
     let file = |name: &str, text: &str| {
