@@ -18,6 +18,7 @@ use crate::{
     error::{CODES, Code, Error},
     exit::Exit,
     probe::catalog::PROBES,
+    remarks::REMARKS,
 };
 
 /// Runs it.
@@ -57,6 +58,7 @@ fn docs() -> String {
     let exits = Exit::ALL.map(|exit| [exit.code().to_string(), exit.doc().to_owned()]);
     let codes =
         CODES.iter().map(|row| [code(row.name), row.exit.code().to_string(), row.doc.to_owned()]);
+    let remarks = REMARKS.iter().map(|(name, doc)| [code(name), (*doc).to_owned()]);
     let variables = ENV_VARS.iter().map(|row| {
         let argument = if row.is_argument { "yes" } else { "no" };
         [code(row.name), argument.to_owned(), row.doc.to_owned()]
@@ -77,6 +79,7 @@ fn docs() -> String {
     [
         table("Exit codes", ["code", "meaning"], exits),
         table("Error codes", ["code", "exit", "meaning"], codes),
+        table("Warnings and notes", ["code", "meaning"], remarks),
         table("Variables", ["variable", "also as NAME=VALUE", "what it is"], variables),
         table("Probes", ["probe", "source", "checking"], probes),
         table("Formats", ["format", "file", "written", "what it is"], formats),
@@ -111,11 +114,16 @@ mod tests {
     #[test]
     fn every_row_is_in_the_tables() {
         let text = docs();
-        let rows = Exit::ALL.len() + CODES.len() + ENV_VARS.len() + PROBES.len() + EMITTERS.len();
+        let rows = Exit::ALL.len()
+            + CODES.len()
+            + REMARKS.len()
+            + ENV_VARS.len()
+            + PROBES.len()
+            + EMITTERS.len();
         let places = CUDA_PLACES.len() + GDRCOPY_PLACES.len() + DRIVER_DIRS.len();
-        // Two lines of a head for each of the eight tables.
+        // Two lines of a head for each of the nine tables.
         let lines = text.lines().filter(|line| line.starts_with('|')).count();
-        assert_eq!(lines, rows + places + 16);
+        assert_eq!(lines, rows + places + 18);
         for name in ["E0101", "CUDA_HOME", "cuda.header.cuda_h", "config-site"] {
             assert!(text.contains(&format!("| `{name}` |")), "{name}");
         }

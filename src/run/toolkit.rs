@@ -13,7 +13,10 @@ use crate::{
     model::{CudaVersion, Mode},
     probe::Compiler,
     request,
-    toolkit::{stub, wheel, wheel_table::RELEASES},
+    toolkit::{
+        stub, wheel,
+        wheel_table::{AARCH64_RELEASES, RELEASES},
+    },
     ui::{Channel, Progress, Settings},
 };
 
@@ -56,6 +59,10 @@ fn list(host: &Host) -> String {
         let line = format!("  {:<6} {nvcc:<9} {here}", release.version.to_string());
         let _ = writeln!(text, "{}", line.trim_end());
     }
+    let others: Vec<String> =
+        AARCH64_RELEASES.iter().map(|release| release.version.to_string()).collect();
+    let _ = writeln!(text, "the same for servers with ARM, with `--host=aarch64-linux-gnu`:");
+    let _ = writeln!(text, "  {}", others.join(" "));
     text.trim_end().to_owned()
 }
 

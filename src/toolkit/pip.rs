@@ -31,15 +31,15 @@ const WAYS: &[&[&str]] = &[
     &["uv", "tool", "run", "pip"],
 ];
 
-/// The platforms that a wheel for Linux on x86_64 may name.
+/// The platforms that a wheel for Linux may name, without the machine.
 const PLATFORMS: &[&str] = &[
-    "manylinux1_x86_64",
-    "manylinux2010_x86_64",
-    "manylinux_2_12_x86_64",
-    "manylinux2014_x86_64",
-    "manylinux_2_17_x86_64",
-    "manylinux_2_27_x86_64",
-    "manylinux_2_28_x86_64",
+    "manylinux1",
+    "manylinux2010",
+    "manylinux_2_12",
+    "manylinux2014",
+    "manylinux_2_17",
+    "manylinux_2_27",
+    "manylinux_2_28",
 ];
 
 /// A pip that can be started.
@@ -86,6 +86,7 @@ impl Pip {
     pub(super) fn fetch(
         &self,
         wheel: &Wheel,
+        machine: &str,
         dir: &Utf8Path,
         host: &Host,
         sink: &mut dyn Sink,
@@ -99,7 +100,7 @@ impl Pip {
             .args(["--disable-pip-version-check", "--no-input", "--progress-bar", "off"])
             .time_limit(TIME_LIMIT);
         for platform in PLATFORMS {
-            invocation = invocation.args(["--platform", platform]);
+            invocation = invocation.args(["--platform", &format!("{platform}_{machine}")]);
         }
         let invocation = invocation.args(["--dest", dir.as_str(), "--requirement", list.as_str()]);
         let completed = host.runner.run(invocation);
@@ -224,7 +225,7 @@ mod tests {
         let dir = scratch.path().join("wheels");
         fs::create_dir_all(&dir).unwrap();
         let pip = Pip::find(&host, &mut Silent)?;
-        pip.fetch(&WHEEL, &dir, &host, &mut Silent)
+        pip.fetch(&WHEEL, "x86_64", &dir, &host, &mut Silent)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
     library::{self, Job, Kind},
     pip::Pip,
     place::{self, Sum},
-    wheel_table::{MACHINE, RELEASES, Release, Wheel},
+    wheel_table::{RELEASES, Release, Wheel, X86_64, releases},
 };
 use crate::{
     error::{Code, Error},
@@ -66,10 +66,38 @@ pub fn release(version: CudaVersion) -> Result<&'static Release, Error> {
     })
 }
 
+/// The wheels of a release for a machine.
+///
+/// # Errors
+///
+/// There are none of that version, or for that machine.
+pub fn release_for(version: CudaVersion, machine: &str) -> Result<&'static Release, Error> {
+    let all = releases(machine);
+    if let Some(release) = all.iter().find(|release| release.version == version) {
+        return Ok(release);
+    }
+    release(version)?;
+    let what = format!("there are no wheels of CUDA {version} for {machine} in our table");
+    let list: Vec<String> = all.iter().map(|release| format!("`{}`", release.version)).collect();
+    let means = match list.is_empty() {
+        true => format!(
+            "The C compiler builds for {machine}, and there are wheels for x86_64 and aarch64."
+        ),
+        false => format!("For {machine} there are wheels of CUDA {}.", list.join(", ")),
+    };
+    Err(Error::new(Code::UnknownVersion, what)
+        .means(means)
+        .hint("Name an installed toolkit: `--with-cuda=DIR`."))
+}
+
 /// The directory of a release's tree, below the cache directory.
 pub fn tree_name(release: &Release, with_nvcc: bool) -> String {
     let nvcc = if with_nvcc && release.has_nvcc() { "-nvcc" } else { "" };
-    format!("wheel-{}{nvcc}", release.version)
+    let machine = match release.machine {
+        X86_64 => String::new(),
+        machine => format!("-{machine}"),
+    };
+    format!("wheel-{}{machine}{nvcc}", release.version)
 }
 
 /// The toolkit of a version in the user's cache, fetched unless it is there.
@@ -86,7 +114,7 @@ pub fn materialise(
     host: &Host,
     sink: &mut dyn Sink,
 ) -> Result<Utf8PathBuf, Error> {
-    let release = release(version)?;
+    let release = release_for(version, &compiler.machine)?;
     make(release, &cache.join(tree_name(release, with_nvcc)), with_nvcc, compiler, host, sink)
 }
 
@@ -103,7 +131,7 @@ pub fn materialise_at(
     host: &Host,
     sink: &mut dyn Sink,
 ) -> Result<Utf8PathBuf, Error> {
-    make(release(version)?, tree, with_nvcc, compiler, host, sink)
+    make(release_for(version, &compiler.machine)?, tree, with_nvcc, compiler, host, sink)
 }
 
 /// Whether a release's tree is whole at a place.
@@ -119,17 +147,6 @@ fn make(
     host: &Host,
     sink: &mut dyn Sink,
 ) -> Result<Utf8PathBuf, Error> {
-    if compiler.machine != MACHINE {
-        return Err(Error::new(
-            Code::UnknownVersion,
-            format!("there are no wheels for {} in our table", compiler.machine),
-        )
-        .means(format!(
-            "The C compiler builds for {}, the wheels are for {MACHINE}.",
-            compiler.machine
-        ))
-        .hint("Name an installed toolkit: `--with-cuda=DIR`."));
-    }
     if with_nvcc && !release.has_nvcc() {
         note(
             sink,
@@ -173,7 +190,7 @@ fn fetch(
     for wheel in wheels {
         sink.event(&Event::Progress(done, total, wheel.name));
         let scratch = Scratch::new(Some(tree))?;
-        let file = pip.fetch(wheel, scratch.path(), host, sink)?;
+        let file = pip.fetch(wheel, release.machine, scratch.path(), host, sink)?;
         licence = assemble::extract(wheel, &fs::read(&file)?, tree, with_nvcc, host)?.or(licence);
         done += wheel.size;
     }

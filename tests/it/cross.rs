@@ -10,9 +10,16 @@
 
 use camino::Utf8Path;
 use object::{Architecture, Object as _};
-use ucx_configure::{host::fs, model::Report};
+use ucx_configure::{
+    host::{Host, fs},
+    model::Report,
+    toolkit::{wheel, wheel_table::AARCH64_RELEASES},
+};
 
-use crate::{harness::Sandbox, trees::waived};
+use crate::{
+    harness::Sandbox,
+    trees::{are_asked_for, waived},
+};
 
 const HOST: &str = "--host=aarch64-linux-gnu";
 
@@ -26,21 +33,61 @@ const TESTS: &[(&str, fn())] = &[
 #[test]
 fn another_machine() {
     let all = std::env::var("UCX_CONFIGURE_ALL_CONSUMERS").is_ok_and(|value| value == "1");
-    let sandbox = Sandbox::new();
-    let there =
-        sandbox.shell("command -v aarch64-linux-gnu-gcc").output().unwrap().status.success();
-    let is_native = std::env::consts::ARCH == "aarch64";
+    let there = has_cross_compiler();
     let mut waivers = 0;
     for (name, test) in TESTS {
-        if there && !is_native {
+        if there {
             test();
         } else {
             waived(name, "there is no `aarch64-linux-gnu-gcc` here, or it is no cross compiler");
             waivers += 1;
         }
     }
-    assert_eq!(waivers, if there && !is_native { 0 } else { TESTS.len() });
+    assert_eq!(waivers, if there { 0 } else { TESTS.len() });
     assert!(!all || waivers == 0);
+}
+
+/// NVIDIA's wheels for servers with ARM, fetched for real.
+#[test]
+fn real_toolkits_for_another_machine() {
+    let mut waivers = 0;
+    for release in AARCH64_RELEASES {
+        let name = format!("wheels of CUDA {} for aarch64", release.version);
+        if !are_asked_for() {
+            waived(&name, "UCX_CONFIGURE_REAL_TOOLKITS is not 1");
+            waivers += 1;
+        } else if !has_cross_compiler() {
+            waived(&name, "there is no `aarch64-linux-gnu-gcc` here");
+            waivers += 1;
+        } else {
+            wheels_for_the_other_machine(&release.version.to_string());
+        }
+    }
+    let are_run = are_asked_for() && has_cross_compiler();
+    assert_eq!(waivers, if are_run { 0 } else { AARCH64_RELEASES.len() });
+}
+
+fn wheels_for_the_other_machine(version: &str) {
+    let mut sandbox = Sandbox::new();
+    let cache = wheel::cache_dir(&Host::real().unwrap()).unwrap();
+    sandbox.set("XDG_CACHE_HOME", cache.ancestors().nth(2).unwrap().as_str());
+    let wish = format!("--with-cuda=wheel:{version}");
+    sandbox.run(["-B", "b", HOST, &wish, "--no-build"]).must_end(0);
+    let toolkit = report(&sandbox).toolkit.unwrap();
+    assert_eq!(toolkit.versions.cuda_h.unwrap().to_string(), version);
+    let root = toolkit.root.unwrap();
+    for file in ["lib64/libcudart.so", "lib64/stubs/libcuda.so"] {
+        assert_eq!(machine(&root.join(file)), Architecture::Aarch64, "{root}: {file}");
+    }
+    // For this machine the same tree is no toolkit, and it is said why.
+    let native = sandbox.run(["check".to_owned(), format!("--with-cuda={root}")]).must_end(1);
+    assert!(native.stderr.contains("is for another kind of machine"), "{}", native.stderr);
+}
+
+fn has_cross_compiler() -> bool {
+    let sandbox = Sandbox::new();
+    let found = sandbox.shell("command -v aarch64-linux-gnu-gcc").output().unwrap();
+    found.status.success() && std::env::consts::ARCH != "aarch64"
 }
 
 /// A stub toolkit at `NAME`, for the other machine or for this one.

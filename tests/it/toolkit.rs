@@ -11,7 +11,8 @@ use ucx_configure::{
         fs::{self, Scratch},
         process::Invocation,
     },
-    probe::{Compiler, Source},
+    model::CudaVersion,
+    probe::{Compiler, Source, host_compiler},
     request::Request,
     toolkit::{self, wheel, wheel_table::RELEASES},
     ui::Silent,
@@ -64,6 +65,21 @@ int main(void)
 }
 ";
 
+/// The headers refuse the host compilers that our table has as too new.
+fn host_compilers_are_those_of_the_table(version: CudaVersion, tree: &Utf8Path) {
+    let text = fs::read_to_string(&tree.join("include/crt/host_config.h")).unwrap();
+    let number = |error: &str, mark: &str| -> u32 {
+        let before = text.split(error).next().unwrap();
+        let at = before.rfind(mark).unwrap_or_else(|| panic!("{version}: {mark}")) + mark.len();
+        let digits = before[at..].chars().take_while(char::is_ascii_digit).collect::<String>();
+        digits.parse().unwrap()
+    };
+    let gcc = number("#error -- unsupported GNU version", "#if __GNUC__ > ");
+    let clang = number("#error -- unsupported clang version", "(__clang_major__ >= ") - 1;
+    let limit = host_compiler::of(version).unwrap();
+    assert_eq!((limit.gcc, limit.clang), (gcc, clang), "{version}");
+}
+
 fn every_release_becomes_a_toolkit() {
     let scratch = Scratch::new(None).unwrap();
     let host = host(scratch.path(), &[]);
@@ -78,6 +94,7 @@ fn every_release_becomes_a_toolkit() {
         let started = host.runner.started();
         assert_eq!(make(), tree);
         assert_eq!(host.runner.started(), started, "a tree that is there is used again");
+        host_compilers_are_those_of_the_table(release.version, &tree);
         let source = Source { name: "program.c", text: PROGRAM };
         let include = [format!("-I{tree}/include")];
         let dirs = [format!("-L{tree}/lib64"), format!("-L{tree}/lib64/stubs")];

@@ -45,7 +45,7 @@ pub(super) fn cuda_root(
         }
         Location::Wheel(version) => {
             let cache = wheel::cache_dir(run.host)?;
-            let release = wheel::release(*version)?;
+            let release = wheel::release_for(*version, &compiler.machine)?;
             // With nvcc only if somebody fetched it: it is large.
             let whole = cache.join(wheel::tree_name(release, true));
             let nvcc = wheel::is_there(release, true, &whole);
