@@ -117,7 +117,8 @@ struct Variables {
 /// Names and values that hold no line break, so that a line holds one.
 fn variables(report: &Report) -> Result<Vec<(String, String)>, Error> {
     let entry = entry(report);
-    let mut variables = Vec::new();
+    // Their form has no comments: the first one says who wrote them.
+    let mut variables = vec![("generated_by".to_owned(), "ucx-configure".to_owned())];
     for conditional in &report.answers.conditionals {
         let value = if conditional.value { "yes" } else { "no" };
         variables.push((conditional.name.to_lowercase(), value.to_owned()));

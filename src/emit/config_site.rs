@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::{Code, Error},
-    model::{Component, DefineValue, Mode, Report, Verdict},
+    model::{Mode, Report, SubstValue, Verdict},
 };
 
 pub(super) const EMITTER: Emitter = Emitter {
@@ -26,42 +26,32 @@ pub(super) const EMITTER: Emitter = Emitter {
     render,
 };
 
-/// Cache variables of header questions, and the macro that has the answer.
-const HEADERS: &[(&str, Component, &str)] = &[
-    ("ac_cv_header_cuda_h", Component::CudaDriver, "HAVE_CUDA_H"),
-    ("ac_cv_header_cuda_runtime_h", Component::CudaRuntime, "HAVE_CUDA_RUNTIME_H"),
-    ("ac_cv_header_nvml_h", Component::Nvml, "HAVE_NVML_H"),
-    ("ac_cv_header_gdrapi_h", Component::GdrCopy, "HAVE_GDRAPI_H"),
+/// The questions that autoconf keeps answers of, by the names of their checks,
+/// and the names of its variables. The original asks for `gdrapi ` with a
+/// blank, which makes two underscores; whoever mends that has one.
+const CACHED: &[(&str, &[&str])] = &[
+    ("cuda.header.cuda_h", &["ac_cv_header_cuda_h"]),
+    ("cuda.header.cuda_runtime_h", &["ac_cv_header_cuda_runtime_h"]),
+    ("cuda.library.cuda", &["ac_cv_lib_cuda_cuDeviceGetUuid"]),
+    ("cuda.library.cudart", &["ac_cv_lib_cudart_cudaGetDeviceCount"]),
+    ("cuda.symbol.mem_retain_allocation_handle", &["ac_cv_lib_cuda_cuMemRetainAllocationHandle"]),
+    ("cuda.declaration.location_type_host", &["ac_cv_have_decl_CU_MEM_LOCATION_TYPE_HOST"]),
+    ("nvml.header.nvml_h", &["ac_cv_header_nvml_h"]),
+    ("nvml.library.nvidia_ml", &["ac_cv_lib_nvidia_ml_nvmlInit"]),
+    ("nvml.declaration.gpu_fabric_info", &["ac_cv_have_decl_nvmlDeviceGetGpuFabricInfo"]),
+    ("cuda.library.cudart_static", &["ac_cv_lib_cudart_static_cudaGetDeviceCount"]),
+    ("cuda.declaration.handle_type_fabric", &["ac_cv_have_decl_CU_MEM_HANDLE_TYPE_FABRIC"]),
+    ("gdrcopy.header.gdrapi_h", &["ac_cv_header_gdrapi_h"]),
     (
-        "ac_cv_lib_cuda_cuMemRetainAllocationHandle",
-        Component::CudaDriver,
-        "HAVE_CUMEMRETAINALLOCATIONHANDLE",
+        "gdrcopy.library.gdrapi",
+        &["ac_cv_lib_gdrapi__gdr_pin_buffer", "ac_cv_lib_gdrapi_gdr_pin_buffer"],
     ),
+    ("gdrcopy.declaration.copy_to_mapping", &["ac_cv_have_decl_gdr_copy_to_mapping"]),
 ];
 
-/// Those of declarations: the macro is 1, 0, or not there when nobody asked.
-const DECLARATIONS: &[(&str, &str)] = &[
-    ("ac_cv_have_decl_CU_MEM_LOCATION_TYPE_HOST", "HAVE_DECL_CU_MEM_LOCATION_TYPE_HOST"),
-    ("ac_cv_have_decl_nvmlDeviceGetGpuFabricInfo", "HAVE_DECL_NVMLDEVICEGETGPUFABRICINFO"),
-    ("ac_cv_have_decl_CU_MEM_HANDLE_TYPE_FABRIC", "HAVE_DECL_CU_MEM_HANDLE_TYPE_FABRIC"),
-    ("ac_cv_have_decl_gdr_copy_to_mapping", "HAVE_DECL_GDR_COPY_TO_MAPPING"),
-];
-
-/// Those of libraries, and the substitution that is empty on a "no". The
-/// original asks for `gdrapi ` with a blank, which makes two underscores;
-/// whoever mends that has one.
-const LIBRARIES: &[(&str, Component, &str)] = &[
-    ("ac_cv_lib_cuda_cuDeviceGetUuid", Component::CudaDriver, "CUDA_LIBS"),
-    ("ac_cv_lib_cudart_cudaGetDeviceCount", Component::CudaRuntime, "CUDART_LIBS"),
-    ("ac_cv_lib_nvidia_ml_nvmlInit", Component::Nvml, "NVML_LIBS"),
-    (
-        "ac_cv_lib_cudart_static_cudaGetDeviceCount",
-        Component::CudaRuntimeStatic,
-        "CUDART_STATIC_LIBS",
-    ),
-    ("ac_cv_lib_gdrapi__gdr_pin_buffer", Component::GdrCopy, "GDR_COPY_LIBS"),
-    ("ac_cv_lib_gdrapi_gdr_pin_buffer", Component::GdrCopy, "GDR_COPY_LIBS"),
-];
+/// The user's flags, which decide as well: the answers are good for these and
+/// no others.
+const FLAGS: [&str; 3] = ["CPPFLAGS", "CFLAGS", "LDFLAGS"];
 
 #[derive(Serialize)]
 struct Site {
@@ -69,6 +59,8 @@ struct Site {
     made_for: Vec<String>,
     options: Vec<MadeFor>,
     compiler: Option<String>,
+    variables: Vec<(&'static str, String)>,
+    nvcc: Option<String>,
     answers: Vec<(&'static str, String)>,
 }
 
@@ -130,12 +122,20 @@ fn render(report: &Report) -> Result<String, Error> {
     let compiler = report.compiler.as_ref().map(|compiler| {
         compiler.command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
     });
+    let variables = FLAGS.iter().map(|name| {
+        let value = text(report, name);
+        one_line_or_error(name, &value)?;
+        Ok((*name, shell_text(&value)))
+    });
+    let nvcc = nvcc(report)?;
     let context = Site {
         on_stub: report.on_stub(),
         made_for: describe(report),
         options,
         compiler: compiler.map(|text| shell_text(&text)),
-        answers: answers(report)?,
+        variables: variables.collect::<Result<_, Error>>()?,
+        answers: answers(report, nvcc.as_deref()),
+        nvcc,
     };
     template::render("config.site.j2", include_str!("../../templates/config.site.j2"), context)
 }
@@ -167,35 +167,38 @@ fn describe(report: &Report) -> Vec<String> {
     lines.iter().map(|line| hash_comment(line)).collect()
 }
 
-fn answers(report: &Report) -> Result<Vec<(&'static str, String)>, Error> {
-    let word = |yes| if yes { "yes" } else { "no" }.to_owned();
-    let value = |name: &str| report.answers.define(name).map(|define| &define.value);
-    let is_one = |name: &str| match value(name)? {
-        DefineValue::Defined(text) => Some(text == "1"),
-        DefineValue::Undefined => None,
-    };
-    // A question that was not put has no answer, and "no" would be one.
-    let asked = |component: Component| {
-        report.finding(component).is_none_or(|finding| finding.verdict != Verdict::Skipped)
-    };
-    let mut answers: Vec<(&'static str, String)> = HEADERS
-        .iter()
-        .filter(|(_, component, _)| asked(*component))
-        .map(|(variable, _, name)| (*variable, word(is_one(name).unwrap_or(false))))
-        .collect();
-    for (variable, name) in DECLARATIONS {
-        answers.extend(is_one(name).map(|yes| (*variable, word(yes))));
+/// What the questions came to. One that was not put has no answer: "no" would
+/// be one.
+fn answers(report: &Report, nvcc: Option<&str>) -> Vec<(&'static str, String)> {
+    let mut answers = Vec::new();
+    for (id, variables) in CACHED {
+        let check = report.checks.iter().find(|check| check.id == *id);
+        let word = match check.map(|check| check.verdict) {
+            Some(Verdict::Yes) => "yes",
+            Some(Verdict::No) => "no",
+            Some(Verdict::Broken | Verdict::Skipped) | None => continue,
+        };
+        answers.extend(variables.iter().map(|variable| (*variable, word.to_owned())));
     }
-    for (variable, _, name) in LIBRARIES.iter().filter(|(_, component, _)| asked(*component)) {
-        answers.push((variable, word(!parts::words(report, name).is_empty())));
+    answers.extend(nvcc.map(|nvcc| ("ac_cv_path_NVCC", nvcc.to_owned())));
+    answers
+}
+
+/// nvcc's path, quoted. A path alone is an answer: "no" would be searched for
+/// again.
+fn nvcc(report: &Report) -> Result<Option<String>, Error> {
+    let nvcc = text(report, "NVCC");
+    if !nvcc.starts_with('/') {
+        return Ok(None);
     }
-    // A path alone is an answer: "no" would be searched for again.
-    let nvcc = parts::words(report, "NVCC");
-    if let [nvcc] = nvcc.as_slice()
-        && nvcc.starts_with('/')
-    {
-        one_line_or_error("NVCC", nvcc)?;
-        answers.push(("ac_cv_path_NVCC", shell_word(nvcc)));
+    one_line_or_error("NVCC", &nvcc)?;
+    Ok(Some(shell_word(&nvcc)))
+}
+
+/// A substitution as compat mode has it: a text.
+fn text(report: &Report, name: &str) -> String {
+    match report.answers.substitution(name).map(|substitution| &substitution.value) {
+        Some(SubstValue::Text(text)) => text.clone(),
+        _ => parts::words(report, name).join(" "),
     }
-    Ok(answers)
 }

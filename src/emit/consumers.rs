@@ -9,7 +9,7 @@ use crate::{
         fs::{Scratch, write_if_changed},
         process::{Invocation, Runner},
     },
-    model::Report,
+    model::{Mode, Report},
 };
 
 /// Characters that some reader gives a meaning to, two plain ones among them.
@@ -143,6 +143,37 @@ fn make_keeps_texts_and_their_blanks() {
     let makefile = format!("include config.mk\n{lines}all: ;@:\n");
     let make = Invocation::new("make").args(["-s", "-f", "Makefile"]);
     compare(&run("mk", &report, "Makefile", &makefile, make), &texts);
+}
+
+/// A report with installation directories through which no shell would go.
+fn in_a_strange_prefix(mode: Mode) -> Report {
+    let mut report = fixtures::report();
+    report.mode = mode;
+    let prefix = match mode {
+        Mode::Strict => "/opt/a b'$HOME#x",
+        Mode::Compat => "/opt/ucx",
+    };
+    let dirs = [("prefix", prefix), ("exec_prefix", "${prefix}"), ("libdir", "${exec_prefix}/l")];
+    report.install.dirs = dirs.map(|(name, dir)| (name.to_owned(), dir.to_owned())).into();
+    report
+}
+
+#[test]
+fn make_and_sh_know_the_installation_directories() {
+    let script = "set -eu\n. ./config.sh\nprintf '<%s>\\n' \"$prefix\" \"$libdir\"\n";
+    for (mode, prefix) in [(Mode::Strict, "/opt/a b'$HOME#x"), (Mode::Compat, "/opt/ucx")] {
+        let report = in_a_strange_prefix(mode);
+        let expected = format!("<{prefix}>\n<{prefix}/l>\n");
+        assert_eq!(run("sh", &report, "s", script, Invocation::new("sh").arg("s")), expected);
+        if !have("make_and_sh_know_the_installation_directories", "make --version") {
+            return;
+        }
+        let makefile = "include config.mk\nall:\n\t@printf '<%s>\\n' $(prefix) $(libdir)\n";
+        let make = || Invocation::new("make").args(["-s", "-f", "Makefile"]);
+        assert_eq!(run("mk", &report, "Makefile", makefile, make()), expected);
+        let moved = run("mk", &report, "Makefile", makefile, make().arg("prefix=/y"));
+        assert_eq!(moved, "</y>\n</y/l>\n", "what is below the prefix moves with it");
+    }
 }
 
 #[test]

@@ -58,6 +58,7 @@ fn control(report: &Report) -> Result<String, Error> {
 
 #[derive(Serialize)]
 struct Install {
+    package: &'static str,
     files: Vec<String>,
 }
 
@@ -70,7 +71,8 @@ fn install(report: &Report, package: Package) -> Result<String, Error> {
         Ok(format!("{}/{name}", dir.trim_matches('/')))
     };
     let files = installed::patterns(report, package).into_iter().map(line);
-    let context = Install { files: files.collect::<Result<_, Error>>()? };
+    let package = package.name();
+    let context = Install { package, files: files.collect::<Result<_, Error>>()? };
     template::render("deb-install.j2", include_str!("../../templates/deb-install.j2"), context)
 }
 

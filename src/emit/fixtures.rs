@@ -247,6 +247,16 @@ pub(crate) fn on_stub() -> Report {
 pub(crate) fn compat() -> Report {
     let mut report = report();
     report.mode = Mode::Compat;
+    for (id, verdict) in [
+        ("cuda.header.cuda_runtime_h", Verdict::Yes),
+        ("cuda.library.cuda", Verdict::Yes),
+        ("cuda.declaration.handle_type_fabric", Verdict::No),
+        ("cuda.library.cudart_static", Verdict::No),
+        ("gdrcopy.library.gdrapi", Verdict::Yes),
+        ("gdrcopy.declaration.copy_to_mapping", Verdict::Skipped),
+    ] {
+        report.checks.push(check(id, id, verdict, None));
+    }
     report.answers.substitutions = vec![
         text("CUDA_CPPFLAGS", "-I/opt/cuda/include"),
         text("CUDA_LIBS", " -lcuda"),

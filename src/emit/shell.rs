@@ -12,6 +12,7 @@ pub(super) const EMITTER: Emitter = Emitter {
 };
 
 fn render(report: &Report) -> Result<String, Error> {
-    let variables = Variables::new(report, shell_text)?;
+    let variables =
+        Variables::new(report, shell_text, |name| shell_text(&report.install.expanded(name)))?;
     template::render("config.sh.j2", include_str!("../../templates/config.sh.j2"), variables)
 }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::quote::{hash_comment, value_text};
+use super::quote::{hash_comment, one_line_or_error, value_text};
 use crate::{
     error::Error,
     model::{Mode, Report},
@@ -16,6 +16,7 @@ pub(super) struct Variables {
     on_stub: &'static str,
     variables: Vec<Variable>,
     conditionals: Vec<Conditional>,
+    dirs: Vec<(String, String)>,
 }
 
 #[derive(Serialize)]
@@ -33,8 +34,13 @@ struct Conditional {
 
 impl Variables {
     /// Takes them out of a report; `quote` makes the right-hand side of an
-    /// assignment out of the text that the variable is to hold.
-    pub(super) fn new(report: &Report, quote: impl Fn(&str) -> String) -> Result<Self, Error> {
+    /// assignment out of the text that the variable is to hold, `dir` the one
+    /// of an installation directory.
+    pub(super) fn new(
+        report: &Report,
+        quote: impl Fn(&str) -> String,
+        dir: impl Fn(&str) -> String,
+    ) -> Result<Self, Error> {
         let variables = report.answers.substitutions.iter().map(|substitution| {
             Ok(Variable {
                 comment: hash_comment(&substitution.comment),
@@ -46,11 +52,16 @@ impl Variables {
             name: conditional.name.clone(),
             value: yes_or_no(conditional.value),
         });
+        let dirs = report.install.dirs.iter().map(|(name, value)| {
+            one_line_or_error(name, value)?;
+            Ok((name.clone(), dir(name)))
+        });
         Ok(Self {
             compat: report.mode == Mode::Compat,
             on_stub: yes_or_no(report.on_stub()),
             variables: variables.collect::<Result<_, Error>>()?,
             conditionals: conditionals.collect(),
+            dirs: dirs.collect::<Result<_, Error>>()?,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use camino::Utf8Path;
 
-use super::{print_line, report_file};
+use super::{outputs, print_line, report_file};
 use crate::{
     cli::EmitOptions,
     emit::{EMITTERS, Emitter, family},
@@ -81,6 +81,10 @@ fn write(report: &Report, emitters: &[&Emitter], dir: &Utf8Path) -> Result<(), E
     }
     if let (true, Some(error)) = (texts.is_empty(), left_out) {
         return Err(error);
+    }
+    // Looked at before the first is written.
+    for (path, _) in &texts {
+        outputs::refuse_file_of_others(path, "-o")?;
     }
     fs::create_dir_all(dir)?;
     for (path, text) in texts {

@@ -17,6 +17,8 @@ use crate::{
     env_vars::ENV_VARS,
     error::{CODES, Code, Error},
     exit::Exit,
+    matrix::formats::FORMATS,
+    model::{FEATURES, INSTALL_DIRS},
     probe::catalog::PROBES,
     remarks::REMARKS,
 };
@@ -53,7 +55,7 @@ fn completions(shell: Shell) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Every table, each below its heading.
+/// Every table, each below its heading; `REFERENCE.md` is this text.
 fn docs() -> String {
     let exits = Exit::ALL.map(|exit| [exit.code().to_string(), exit.doc().to_owned()]);
     let codes =
@@ -76,16 +78,30 @@ fn docs() -> String {
         numbered.map(|(index, place)| [(index + 1).to_string(), place.to_string()])
     };
     let drivers = DRIVER_DIRS.iter().map(|(dir, whose)| [code(dir), (*whose).to_owned()]);
+    let matrix = FORMATS.iter().map(|row| [code(row.id), row.doc.to_owned()]);
+    let features = FEATURES.iter().map(|row| {
+        let since = row.since.map_or_else(|| "-".to_owned(), |since| since.to_string());
+        [code(row.key), code(row.cfg), since, row.doc.to_owned()]
+    });
+    let dirs = INSTALL_DIRS
+        .iter()
+        .map(|row| [code(&format!("--{}", row.option)), code(row.default), row.doc.to_owned()]);
+    let head = "# Reference\n\nMade by `ucx-configure generate docs` from the tables that the program works with.\n"
+        .to_owned();
     [
+        head,
         table("Exit codes", ["code", "meaning"], exits),
         table("Error codes", ["code", "exit", "meaning"], codes),
         table("Warnings and notes", ["code", "meaning"], remarks),
         table("Variables", ["variable", "also as NAME=VALUE", "what it is"], variables),
+        table("Installation directories", ["option", "default", "what goes there"], dirs),
+        table("Features", ["feature", "cfg of hook-runtime", "since CUDA", "what it is"], features),
         table("Probes", ["probe", "source", "checking"], probes),
         table("Formats", ["format", "file", "written", "what it is"], formats),
         table("Where CUDA is looked for", ["", "place"], places(CUDA_PLACES)),
         table("Where gdrcopy is looked for", ["", "place"], places(GDRCOPY_PLACES)),
         table("Where drivers are installed", ["directory", "whose"], drivers),
+        table("Formats of `matrix`", ["format", "what it is"], matrix),
     ]
     .join("\n")
 }
@@ -118,16 +134,53 @@ mod tests {
             + CODES.len()
             + REMARKS.len()
             + ENV_VARS.len()
+            + INSTALL_DIRS.len()
+            + FEATURES.len()
             + PROBES.len()
-            + EMITTERS.len();
-        let places = CUDA_PLACES.len() + GDRCOPY_PLACES.len() + DRIVER_DIRS.len();
-        // Two lines of a head for each of the nine tables.
-        let lines = text.lines().filter(|line| line.starts_with('|')).count();
-        assert_eq!(lines, rows + places + 18);
-        for name in ["E0101", "CUDA_HOME", "cuda.header.cuda_h", "config-site"] {
+            + EMITTERS.len()
+            + FORMATS.len()
+            + CUDA_PLACES.len()
+            + GDRCOPY_PLACES.len()
+            + DRIVER_DIRS.len();
+        // Two lines of a head for each of the twelve tables.
+        assert_eq!(text.lines().filter(|line| line.starts_with('|')).count(), rows + 24);
+        for name in ["E0101", "W0101", "CUDA_HOME", "cuda.header.cuda_h", "config-site", "junit"] {
             assert!(text.contains(&format!("| `{name}` |")), "{name}");
         }
         assert!(table("T", ["a"], [["x|y".to_owned()]]).ends_with("| x\\|y |\n"));
+    }
+
+    /// With `UCX_CONFIGURE_BLESS=1` the file is written anew.
+    #[test]
+    fn the_reference_and_the_readme_are_what_the_tables_say() {
+        let root = camino::Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
+        let file = root.join("REFERENCE.md");
+        if crate::host::env::Snapshot::take().get("UCX_CONFIGURE_BLESS").is_some() {
+            crate::host::fs::write_if_changed(&file, docs().as_bytes(), 0o644).unwrap();
+        }
+        let kept = crate::host::fs::read_to_string(&file).unwrap();
+        let made = docs();
+        let drifted = made.lines().zip(kept.lines()).find(|(now, then)| now != then);
+        assert!(
+            drifted.is_none(),
+            "REFERENCE.md drifted; write it with UCX_CONFIGURE_BLESS=1: {drifted:?}"
+        );
+        assert_eq!(
+            made.len(),
+            kept.len(),
+            "REFERENCE.md drifted; write it with UCX_CONFIGURE_BLESS=1"
+        );
+        let readme = crate::host::fs::read_to_string(&root.join("README.md")).unwrap();
+        for exit in Exit::ALL {
+            let row = format!("| {} | {} |", exit.code(), exit.doc());
+            assert!(readme.contains(&row), "README.md lacks {row}");
+        }
+        // Every command that is shown has its place in the README.
+        for command in cli::documented().get_subcommands() {
+            let name = format!("ucx-configure {}", command.get_name());
+            assert!(readme.contains(&name), "README.md does not show `{name}`");
+        }
+        assert!(readme.contains("(REFERENCE.md)"), "README.md does not lead to it");
     }
 
     #[test]

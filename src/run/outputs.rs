@@ -32,16 +32,22 @@ fn names() -> impl Iterator<Item = &'static str> {
 ///
 /// There is one.
 pub(super) fn refuse_files_of_others(build_dir: &Utf8Path) -> Result<(), Error> {
-    for name in names() {
-        let path = build_dir.join(name);
-        match fs::kind(path.as_std_path()) {
-            Kind::Missing | Kind::Dangling(_) => {}
-            Kind::File if is_ours(&path)? => {}
-            Kind::Special => return Err(fs::special(&path)),
-            _ => return Err(not_ours(&path)),
-        }
+    names().try_for_each(|name| refuse_file_of_others(&build_dir.join(name), "-B"))
+}
+
+/// Refuses to write over a file that is not ours; `option` names the directory
+/// that it is in.
+///
+/// # Errors
+///
+/// It is there.
+pub(super) fn refuse_file_of_others(path: &Utf8Path, option: &str) -> Result<(), Error> {
+    match fs::kind(path.as_std_path()) {
+        Kind::Missing | Kind::Dangling(_) => Ok(()),
+        Kind::File if is_ours(path)? => Ok(()),
+        Kind::Special => Err(fs::special(path)),
+        _ => Err(not_ours(path, option)),
     }
-    Ok(())
 }
 
 /// Whether we wrote it, or it is empty, as what was cut short can be: then
@@ -52,15 +58,20 @@ fn is_ours(path: &Utf8Path) -> Result<bool, Error> {
     Ok(head.is_empty() || head.windows(MARK.len()).any(|window| window == MARK))
 }
 
-fn not_ours(path: &Utf8Path) -> Error {
+fn not_ours(path: &Utf8Path, option: &str) -> Error {
     let name = path.file_name().unwrap_or_default();
-    Error::new(
+    let error = Error::new(
         Code::NotOurs,
         format!("`{path}` is there already, and this program did not write it"),
     )
-    .means(format!("Every `{name}` of ours names `ucx-configure` in its first lines."))
-    .hint("Name another build directory with `-B DIR`, or move the file away.")
-    .remedy(Remedy::Set(format!("--build-dir={}", beside(path))))
+    .means(format!("Every `{name}` of ours names `ucx-configure` in its first lines."));
+    if option != "-B" {
+        return error
+            .hint(format!("Name another directory with `{option} DIR`, or move the file away."));
+    }
+    error
+        .hint("Name another build directory with `-B DIR`, or move the file away.")
+        .remedy(Remedy::Set(format!("--build-dir={}", beside(path))))
 }
 
 /// A directory below that of a file, whose name nobody has taken.

@@ -5,8 +5,9 @@ use crate::{
     model::{DefineValue, Report, SubstValue},
 };
 
-/// The value of a substitution, a conditional or a macro, as scripts want it:
-/// words quoted where they have to be, `yes` or `no`, the macro's text.
+/// The value of a substitution, a conditional, a macro or an installation
+/// directory, as scripts want it: words quoted where they have to be, `yes` or
+/// `no`, the macro's text, a path with nothing left to expand.
 ///
 /// # Errors
 ///
@@ -30,6 +31,9 @@ pub(super) fn value(report: &Report, name: &str) -> Result<String, Error> {
             DefineValue::Undefined => String::new(),
         });
     }
+    if report.install.dirs.contains_key(name) {
+        return Ok(report.install.expanded(name));
+    }
     let error = Error::new(Code::Usage, format!("`--print={name}`: there is nothing of that name"));
     Err(match nearest(report, name) {
         Some(near) => error.did_you_mean(format!("--print={near}")),
@@ -46,6 +50,7 @@ fn nearest(report: &Report, name: &str) -> Option<String> {
     let names = answers.substitutions.iter().map(|item| &item.name);
     let names = names.chain(answers.conditionals.iter().map(|item| &item.name));
     let names = names.chain(answers.defines.iter().map(|item| &item.name));
+    let names = names.chain(report.install.dirs.keys());
     let wanted = name.to_uppercase();
     names
         .map(|other| (strsim::damerau_levenshtein(&wanted, &other.to_uppercase()), other))

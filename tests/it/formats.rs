@@ -7,7 +7,7 @@
 
 mod build_systems;
 mod packages;
-mod site;
+pub(crate) mod site;
 
 use std::process::Output;
 
@@ -132,6 +132,43 @@ fn what_cannot_be_emitted_is_said() {
     );
     let text = said(&["emit", "json", "-B", "b"], 5);
     assert!(text.contains("another version of this program"), "{text}");
+}
+
+#[test]
+fn files_of_others_are_not_written_over() {
+    let sandbox = configured();
+    let formats =
+        ["pkg-config", "cmake", "meson", "rpm", "deb", "github", "gitlab", "cargo", "json"];
+    for format in formats {
+        emit(&sandbox, format);
+        emit(&sandbox, format);
+    }
+    let before = sandbox.files("work/f");
+    assert!(before.len() > 15, "{before:?}");
+    for name in before.keys() {
+        let path = format!("work/f/{name}");
+        let ours = sandbox.read(&path);
+        sandbox.write(&path, "by hand\n");
+        let refused = formats.iter().filter(|format| {
+            let run = sandbox.run(["emit", format, "-B", "b", "-o", "f"]);
+            let said = run.stderr.contains("this program did not write it");
+            assert_eq!(
+                (run.code, said),
+                if said { (5, true) } else { (0, false) },
+                "{}",
+                run.stderr
+            );
+            assert!(!said || run.stderr.contains("`-o DIR`"), "{}", run.stderr);
+            said
+        });
+        assert_eq!(refused.count(), 1, "{name}");
+        assert_eq!(sandbox.read(&path), "by hand\n");
+        sandbox.write(&path, &ours);
+    }
+    // A file that was cut short has nothing to lose.
+    sandbox.write("work/f/ucx-cuda.pc", "");
+    emit(&sandbox, "pkg-config");
+    assert!(sandbox.read("work/f/ucx-cuda.pc").contains("Name: ucx-cuda"));
 }
 
 #[test]

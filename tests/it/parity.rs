@@ -18,6 +18,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::Deserialize;
 use ucx_configure::{
     cli::{self, Parsed},
+    emit,
     engine::{Outcome, compat},
     host::{
         Host,
@@ -146,6 +147,8 @@ fn differences(case: &Case, outcome: &Outcome) -> Vec<String> {
         hold(name, format!("{:?}", report.answers.conditional(name)), format!("{theirs:?}"));
     }
     if case.rc == 0 {
+        let (ours, theirs) = (site(report), recorded_site(case));
+        hold("site file", format!("{ours:?}"), format!("{theirs:?}"));
         let ours: Vec<String> =
             compat::summary_lines(report).iter().map(|line| words(line)).collect();
         hold("summary", format!("{ours:?}"), format!("{:?}", recorded_summary(case)));
@@ -175,6 +178,44 @@ pub(crate) fn messages(report: &Report) -> Vec<String> {
         MessageKind::Error => format!("configure: error: {text}"),
     };
     originals.map(|message| line(message.kind, &message.text)).collect()
+}
+
+/// The answers that the emitted site file gives to autoconf.
+fn site(report: &Report) -> BTreeMap<String, String> {
+    let text = (emit::find("config-site").unwrap().render)(report).unwrap();
+    let answers = text.lines().filter(|line| line.starts_with("ac_cv_"));
+    answers
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.trim_matches('\'').to_owned()))
+        .collect()
+}
+
+/// What autoconf's cache held at the end of the recorded run, by the names
+/// that it makes of its questions.
+fn recorded_site(case: &Case) -> BTreeMap<String, String> {
+    let mut answers = BTreeMap::new();
+    let name = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    for line in case.cuda_checks.iter().chain(&case.gdr_checks) {
+        let (label, answer) = line.strip_prefix("checking ").unwrap().split_once("... ").unwrap();
+        let mut add = |variable: String| answers.insert(variable, answer.to_owned());
+        if let Some(symbol) = label.strip_suffix(" is declared") {
+            add(format!("ac_cv_have_decl_{}", symbol.strip_prefix("whether ").unwrap()));
+        } else if let Some((function, library)) =
+            label.strip_prefix("for ").and_then(|label| label.split_once(" in -l"))
+        {
+            add(format!("ac_cv_lib_{}_{function}", name(library)));
+            // Whoever mends the blank has the same answer.
+            if library.ends_with(' ') {
+                add(format!("ac_cv_lib_{}_{function}", name(library.trim_end())));
+            }
+        } else if label == "for nvcc" && answer.starts_with('/') {
+            add("ac_cv_path_NVCC".to_owned());
+        } else if let Some(header) = label.strip_prefix("for ").filter(|name| name.ends_with(".h"))
+        {
+            add(format!("ac_cv_header_{}", name(header)));
+        }
+    }
+    answers
 }
 
 fn defines(report: &Report) -> BTreeMap<String, String> {
@@ -306,6 +347,26 @@ fn recorded_cases_on_stub_toolkits() {
     assert_eq!(tally.waived.len(), count_not_here() + REAL_ALONE.len(), "{:?}", tally.waived);
     assert_eq!(tally.equal, CASES - tally.waived.len());
     recorded_ways::are_one(&trees);
+    let plain = cases(&trees).into_iter().filter(is_plain).map(|case| case.args);
+    crate::formats::site::agrees_on_recorded(plain.collect());
+}
+
+/// Whether a case is decided by directories alone and ends well, so that any
+/// configure with the same questions can be put in the place of UCX's.
+fn is_plain(case: &Case) -> bool {
+    let is_directory = |argument: &String| {
+        let dir = ["--with-cuda=", "--with-gdrcopy="]
+            .iter()
+            .find_map(|start| argument.strip_prefix(start));
+        dir.is_some_and(|dir| dir.starts_with('/'))
+    };
+    // Whole toolkits are tried elsewhere, and a directory written otherwise is the same one.
+    let is_of_interest = ["var-", "gdr-"].iter().any(|start| case.id.starts_with(start));
+    let runs = is_of_interest && not_here(case).is_none() && real_alone(case).is_none();
+    runs && case.rc == 0
+        && case.env.is_empty()
+        && !case.args.is_empty()
+        && case.args.iter().all(is_directory)
 }
 
 /// The cases that need a real toolkit: no stub stands in for 11.8, and stubs
