@@ -51,15 +51,17 @@ fn classify_bytes(path: &Utf8Path, bytes: &[u8], machine: &str) -> Class {
 /// What a shared library for our machine is: a driver's are told from stubs of
 /// them by where they lie, or by being small and without any version.
 fn of_its_place(path: &Utf8Path) -> Class {
-    let lies_in = |name: &str| path.components().any(|part| part.as_str() == name);
-    if lies_in("stubs") {
+    // `stubs`, or `stubs/lib64`; further up the name says nothing.
+    let mut dirs = path.ancestors().skip(1).take(2);
+    if dirs.any(|dir| dir.file_name() == Some("stubs")) {
         return Class::Stub;
     }
     let Some(stem) = driver_stem(path) else { return Class::Runtime };
-    if lies_in("compat") {
+    let real = fs::canonical(path).unwrap_or_else(|_| path.to_owned());
+    let is_compat = |path: &Utf8Path| path.parent().and_then(Utf8Path::file_name) == Some("compat");
+    if is_compat(path) || is_compat(&real) {
         return Class::Compat;
     }
-    let real = fs::canonical(path).unwrap_or_else(|_| path.to_owned());
     let has_version = |path: &Utf8Path| path.file_name().is_some_and(|name| name != stem);
     let beside = path.with_file_name(format!("{stem}.1")).exists();
     let is_small = fs::size(path).is_some_and(|size| size < LARGEST_STUB);
@@ -175,5 +177,23 @@ mod tests {
         let own = Utf8PathBuf::from_path_buf(own).unwrap();
         assert_eq!(classify(&own, std::env::consts::ARCH), Class::Runtime);
         assert_eq!(classify(&own, "sparc"), Class::WrongMachine);
+        let bytes = fs::head(&own, 64).unwrap();
+        let machine = std::env::consts::ARCH;
+        for (name, expected) in [
+            ("stubs/libcuda.so", Class::Stub),
+            ("stubs/lib64/libcuda.so.1", Class::Stub),
+            ("stubs/cuda/lib64/libcudart.so", Class::Runtime),
+            ("small/libcuda.so", Class::Stub),
+            ("driver/libcuda.so.1", Class::Driver),
+            ("driver/libcuda.so", Class::Driver),
+            ("compat/libcuda.so.1", Class::Compat),
+            ("compat/driver/libnvidia-ml.so.1", Class::Driver),
+            ("compat/libcudart.so", Class::Runtime),
+        ] {
+            let path = scratch.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            write_if_changed(&path, &bytes, 0o644).unwrap();
+            assert_eq!(classify(&path, machine), expected, "{name}");
+        }
     }
 }

@@ -30,6 +30,16 @@ pub(super) struct Shape {
     pub(super) note: Option<String>,
 }
 
+/// Every name that NVIDIA gives a machine below `targets`.
+pub(super) const ALL_TARGETS: [&str; 6] = [
+    "x86_64-linux",
+    "sbsa-linux",
+    "aarch64-linux",
+    "ppc64le-linux",
+    "aarch64-qnx",
+    "armv7-linux-gnueabihf",
+];
+
 /// The names that NVIDIA gives a machine below `targets`.
 pub(super) fn target_names(machine: &str) -> &'static [&'static str] {
     match machine {

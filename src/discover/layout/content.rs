@@ -20,9 +20,14 @@ const BUILT_IN: [&str; 5] = ["/usr/include", "/usr/lib", "/usr/lib64", "/lib", "
 pub(super) fn is_of_another_target(dir: &Utf8Path, machine: &str) -> bool {
     let ours = shape::target_names(machine);
     let Some(real) = fs::canonical(dir).ok().filter(|_| !ours.is_empty()) else { return false };
-    let mut parts = real.components().skip_while(|part| part.as_str() != "targets");
-    let target = parts.nth(1).map(|part| part.as_str().to_owned());
-    target.is_some_and(|name| name.ends_with("-linux") && !ours.contains(&name.as_str()))
+    let parts: Vec<&str> = real.components().map(|part| part.as_str()).collect();
+    parts.windows(3).any(|parts| {
+        let [targets, name, kind] = parts else { return false };
+        *targets == "targets"
+            && shape::ALL_TARGETS.contains(name)
+            && !ours.contains(name)
+            && matches!(*kind, "include" | "lib" | "lib64")
+    })
 }
 
 /// A flag for each directory that a compiler does not search by itself.

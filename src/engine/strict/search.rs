@@ -200,8 +200,8 @@ fn nothing(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installation, Error
     };
     let mut answers = run.ask(&[question])?;
     if let Some(answer) = answers.first_mut() {
-        let is_more = |place: &&Place| !matches!(place, Place::Compiler | Place::Driver);
-        let looked = CUDA_PLACES.iter().filter(is_more);
+        let has_toolkits = |place: &&Place| **place != Place::Driver;
+        let looked = CUDA_PLACES.iter().filter(has_toolkits);
         answer.check.evidence.attempts.extend(looked.map(|place| Attempt {
             what: format!("look for include/cuda.h: {}", looked_in(*place, run.host)),
             place: None,

@@ -92,7 +92,7 @@ fn needs_cuda(what: &str, asked: &str, request: &Request, found: &Found) -> Erro
             .remedy(Remedy::Drop(asked.to_owned()));
     };
     let error = match cuda.first_missing(&CUDA_NEEDS) {
-        Some(missing) => with_evidence(error, cuda, missing),
+        Some(missing) => with_evidence(error, missing),
         None => error,
     };
     error.hint(format!("Name the CUDA toolkit with `--with-cuda=DIR`, or leave out `{asked}`."))
@@ -108,7 +108,7 @@ fn missing_item(
 ) -> Error {
     if missing.verdict == Verdict::Broken {
         let what = format!("the C compiler failed at the question about {}", item(missing));
-        return with_evidence(Error::new(Code::CompilerBroken, what), installation, missing)
+        return with_evidence(Error::new(Code::CompilerBroken, what), missing)
             .hint("Run the command above by hand; its source is in config.log.");
     }
     let there = missing
@@ -117,7 +117,7 @@ fn missing_item(
         .is_some_and(|attempt| attempt.outcome == crate::model::Outcome::Rejected);
     let trouble = if there { "cannot be used" } else { "was not found" };
     let what = format!("{title} was asked for (`{asked}`), but {} {trouble}", item(missing));
-    let error = with_evidence(Error::new(code, what), installation, missing);
+    let error = with_evidence(Error::new(code, what), missing);
     if let Some(it) = incomplete(request, installation, missing, there, machine) {
         let error = error.means(it.means);
         return match it.advice {
@@ -164,7 +164,7 @@ fn item(check: &Check) -> String {
 }
 
 /// Adds the command, the tool's words, the meaning and the places.
-fn with_evidence(mut error: Error, installation: &Installation, missing: &Check) -> Error {
+fn with_evidence(mut error: Error, missing: &Check) -> Error {
     if let Some(attempt) = missing.evidence.first_failure() {
         error.command.clone_from(&attempt.command);
         error.said.clone_from(&attempt.said);
@@ -189,11 +189,7 @@ fn with_evidence(mut error: Error, installation: &Installation, missing: &Check)
     if !looked.is_empty() {
         error = error.means(format!("Looked in {}.", looked.join(", ")));
     } else if !places.is_empty() {
-        error = error.means(format!(
-            "Looked at {}, then: {}.",
-            installation.place(),
-            places.join("; ")
-        ));
+        error = error.means(format!("Looked, in this order, at: {}.", places.join("; ")));
     }
     error
 }
