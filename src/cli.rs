@@ -20,9 +20,9 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 pub use self::{
     foreign::{AUTOCONF_OPTIONS, AutoconfOption, UCX_OPTIONS},
     options::{
-        CheckOptions, DemoOptions, EmitOptions, ExplainOptions, Format, Generated, InstallOptions,
-        MatrixFormat, MatrixOptions, Options, PackageName, ToolkitCommand, UninstallOptions,
-        VerifyOptions,
+        CheckOptions, DemoOptions, EmitOptions, ExplainOptions, Format, Generated, InfoOptions,
+        InstallOptions, MatrixFormat, MatrixOptions, Options, PackageName, ToolkitCommand,
+        UninstallOptions, VerifyOptions,
     },
 };
 use crate::{
@@ -43,6 +43,8 @@ pub enum Command {
     Demo(DemoOptions),
     /// `emit`: the report in another format.
     Emit(EmitOptions),
+    /// `info`: the variables that hook-runtime reads.
+    Info(InfoOptions),
     /// `explain`: why the answers are what they are.
     Explain(ExplainOptions),
     /// `verify`: what the hooks would see.
@@ -146,6 +148,7 @@ pub fn parse(arguments: &[OsString]) -> Result<Parsed, Error> {
         }
         Some(options::Subcommand::Demo { demo }) => (Command::Demo(demo), &matches, cli.options),
         Some(options::Subcommand::Emit { emit }) => (Command::Emit(emit), &matches, cli.options),
+        Some(options::Subcommand::Info { info }) => (Command::Info(info), &matches, cli.options),
         Some(options::Subcommand::Verify { verify }) => {
             (Command::Verify(verify), &matches, cli.options)
         }

@@ -46,7 +46,7 @@ impl Level {
         Self::ALL.get(number).or(Self::ALL.last()).map(|&(_, level)| level)
     }
 
-    fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         let same = |(known, _): &&(&str, Self)| known.eq_ignore_ascii_case(name);
         // UCX has two levels beyond `trace`, for data; nothing here needs them.
         let beyond = ["req", "data", "async", "func", "poll"];

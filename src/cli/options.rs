@@ -17,7 +17,7 @@ const INSTALLATION: &str = "Installation directories";
 #[command(
     name = "ucx-configure",
     about = "Finds CUDA, NVML, nvcc and gdrcopy as UCX v1.19.0's configure does, and builds hook-runtime to match",
-    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure explain [ITEM] [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...\n       ucx-configure emit FORMAT[:NAME] [-B DIR] [-o DIR]\n       ucx-configure verify [DIR | --program FILE]\n       ucx-configure install [-B DIR] [--destdir DIR] [--prefix DIR ...]\n       ucx-configure install --into-ucx DIR [-B DIR] [--undo]\n       ucx-configure uninstall [-B DIR] [--destdir DIR] [--prefix DIR ...]\n       ucx-configure matrix --toolkit VERSION|DIR ... [--format FORMAT]",
+    override_usage = "ucx-configure [OPTIONS] [NAME=VALUE ...]\n       ucx-configure check [OPTIONS] [NAME=VALUE ...]\n       ucx-configure explain [ITEM] [OPTIONS] [NAME=VALUE ...]\n       ucx-configure toolkit list|fetch ...\n       ucx-configure demo ...\n       ucx-configure emit FORMAT[:NAME] [-B DIR] [-o DIR]\n       ucx-configure info [NAME ...] [--format FORMAT]\n       ucx-configure verify [DIR | --program FILE]\n       ucx-configure install [-B DIR] [--destdir DIR] [--prefix DIR ...]\n       ucx-configure install --into-ucx DIR [-B DIR] [--undo]\n       ucx-configure uninstall [-B DIR] [--destdir DIR] [--prefix DIR ...]\n       ucx-configure matrix --toolkit VERSION|DIR ... [--format FORMAT]",
     version,
     disable_help_subcommand = true,
     subcommand_negates_reqs = true
@@ -59,6 +59,11 @@ pub(super) enum Subcommand {
     Emit {
         #[command(flatten)]
         emit: EmitOptions,
+    },
+    /// Show the variables that hook-runtime reads, their defaults and what they are set to
+    Info {
+        #[command(flatten)]
+        info: InfoOptions,
     },
     /// Say which calls the hooks would see: of a program, or here with the modules of a directory
     Verify {
@@ -242,6 +247,17 @@ pub struct DemoOptions {
     /// Keep cargo off the network
     #[arg(long)]
     pub offline: bool,
+}
+
+/// The options of `info`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct InfoOptions {
+    /// Names, or how they begin [default: all]
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// How to answer
+    #[arg(long, value_enum, value_name = "text|json", default_value = "text")]
+    pub format: Format,
 }
 
 /// The options of `emit`.

@@ -17,6 +17,7 @@ const COMMANDS: &[&str] = &[
     "toolkit",
     "demo",
     "emit",
+    "info",
     "verify",
     "install",
     "uninstall",

@@ -11,6 +11,7 @@ mod configure;
 mod emit;
 mod explain;
 mod generate;
+mod info;
 mod install;
 mod last_run;
 mod matrix;
@@ -59,7 +60,7 @@ pub fn works_anywhere(arguments: &[OsString]) -> bool {
         Ok(Parsed::Run(typed)) => match &typed.command {
             Command::Toolkit(command) => *command == ToolkitCommand::List,
             Command::Emit(options) => options.format.is_none(),
-            Command::Generate(_) => true,
+            Command::Generate(_) | Command::Info(_) => true,
             _ => false,
         },
         Ok(Parsed::Show(_)) | Err(_) => true,
@@ -73,6 +74,7 @@ fn command(typed: &Typed, host: Host) -> Result<(), Error> {
         Command::Toolkit(command) => toolkit::run(typed, command, &host),
         Command::Demo(options) => toolkit::demo(typed, options, &host),
         Command::Emit(options) => emit::run(options, &host),
+        Command::Info(options) => info::run(options, &host),
         Command::Explain(options) => explain::run(typed, options, host),
         Command::Verify(options) => verify::run(options, &host),
         Command::Install(options) => install::run(typed, options, &host),

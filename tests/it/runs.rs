@@ -286,3 +286,29 @@ fn toolkits_are_listed() {
     }
     assert_eq!(sandbox.run(["toolkit", "fetch", "9.9"]).code, 2);
 }
+
+#[test]
+fn the_variables_of_the_runtime_are_shown() {
+    let mut sandbox = Sandbox::new();
+    let run = sandbox.run(["info"]).must_end(0);
+    let names = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with('#') && line.contains('='));
+        lines.map(|line| line.split('=').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let all = names(&run.stdout);
+    for expected in ["UCX_MEM_CUDA_HOOK_MODE", "UCX_CUDA_IPC_CACHE", "UCX_GDR_COPY_LAT"] {
+        assert!(all.iter().any(|name| name == expected), "{expected}: {}", run.stdout);
+    }
+    let run = sandbox.run(["info", "ucx_cuda_ipc"]).must_end(0);
+    assert!(names(&run.stdout).iter().all(|name| name.starts_with("UCX_CUDA_IPC_")));
+    assert!(run.stdout.contains("# default: 1.8us\nUCX_CUDA_IPC_LAT=1.8us\n"), "{}", run.stdout);
+    sandbox.set("UCX_CUDA_IPC_LAT", "2us");
+    let run = sandbox.run(["info", "UCX_CUDA_IPC_LAT", "--format", "json"]).must_end(0);
+    let rows: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&rows[0]["value"], &rows[0]["valid"]), (&"2us".into(), &true.into()));
+    sandbox.set("UCX_CUDA_IPC_LAT", "soon");
+    let run = sandbox.run(["info", "UCX_CUDA_IPC_LAT", "--format", "json"]).must_end(2);
+    let rows: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&rows[0]["value"], &rows[0]["valid"]), (&"soon".into(), &false.into()));
+    assert!(rows[0]["expected"].as_str().unwrap().contains("1.8us"), "{rows}");
+}

@@ -14,6 +14,19 @@ pub(super) fn default<T: Parse>(text: &str) -> T {
     }
 }
 
+/// Whether `text` is one of `known`, in upper or lower case, or a list of them with `between`
+/// them; NUL: one alone.
+pub(super) fn words(text: &str, known: &[&str], between: char) -> Result<(), String> {
+    let is_known = |word: &str| known.iter().any(|known| word.trim().eq_ignore_ascii_case(known));
+    let names = || known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    match between {
+        '\0' if is_known(text) => Ok(()),
+        '\0' => Err(format!("one of {}", names())),
+        _ if text.split(between).all(is_known) => Ok(()),
+        _ => Err(format!("a list of {}", names())),
+    }
+}
+
 /// Yes, no, or as it can be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ternary {
