@@ -20,10 +20,12 @@ const PATIENCE: usize = 16;
 
 #[derive(Debug)]
 pub(super) struct Directory {
-    /// The largest cluster once more, which most questions are about: it is tried first.
-    main: Cluster,
-    /// The address behind its last range; 0 if there is none.
-    main_end: AtomicU64,
+    /// The largest cluster once more, which most questions are about: it is tried first. Where
+    /// it begins, how many bytes it covers, and its first bucket.
+    main: AtomicU64,
+    main_span: AtomicU64,
+    main_shift: AtomicU32,
+    main_bucket: AtomicU32,
     /// The first address of each cluster; all ones if there are fewer.
     firsts: [AtomicU64; CLUSTERS],
     clusters: [Cluster; CLUSTERS],
@@ -65,8 +67,10 @@ impl Directory {
         // Each cluster's width is rounded, which may bring a bucket more.
         let places = BUCKETS_PER_RANGE * capacity + 2 * CLUSTERS + 1;
         let this = Self {
-            main: Cluster::default(),
-            main_end: AtomicU64::new(0),
+            main: AtomicU64::new(0),
+            main_span: AtomicU64::new(0),
+            main_shift: AtomicU32::new(0),
+            main_bucket: AtomicU32::new(0),
             firsts: [const { AtomicU64::new(u64::MAX) }; CLUSTERS],
             clusters: Default::default(),
             before: (0..places).map(|_| AtomicU32::new(0)).collect(),
@@ -80,9 +84,12 @@ impl Directory {
     /// How many ranges start before the bucket of `address`.
     #[inline]
     pub(super) fn before(&self, address: u64) -> Option<usize> {
-        let first = self.main.first.load(Ordering::Relaxed);
-        let bucket = match first <= address && address < self.main_end.load(Ordering::Relaxed) {
-            true => self.main.bucket(address - first),
+        let inside = address.wrapping_sub(self.main.load(Ordering::Relaxed));
+        let bucket = match inside < self.main_span.load(Ordering::Relaxed) {
+            true => {
+                let shift = self.main_shift.load(Ordering::Relaxed) & 63;
+                (inside >> shift) as usize + self.main_bucket.load(Ordering::Relaxed) as usize
+            }
             false => self.bucket_of(address)?,
         };
         Some(self.before.get(bucket)?.load(Ordering::Relaxed) as usize)
@@ -124,36 +131,42 @@ impl Directory {
 
     /// Builds the directory for ranges that are in order.
     pub(super) fn build(&self, ranges: &[Entry]) {
-        let start = |place: usize| ranges[place].start();
         let cuts = cuts(ranges);
-        let (mut bucket, mut largest) = (0, 0);
-        self.main_end.store(0, Ordering::Relaxed);
-        for (number, cluster) in self.clusters.iter().enumerate() {
-            let Some(&begin) = cuts.get(number).filter(|_| !ranges.is_empty()) else {
-                self.firsts[number].store(u64::MAX, Ordering::Relaxed);
-                continue;
-            };
-            let end = cuts.get(number + 1).copied().unwrap_or(ranges.len());
-            let span = start(end - 1) - start(begin);
+        let end_of = |number: usize| cuts.get(number + 1).copied().unwrap_or(ranges.len());
+        let count = if ranges.is_empty() { 0 } else { cuts.len() };
+        let size = |number: &usize| end_of(*number) - cuts[*number];
+        let main = (0..count).max_by_key(size).unwrap_or(0);
+        self.main_span.store(0, Ordering::Relaxed);
+        for first in &self.firsts {
+            first.store(u64::MAX, Ordering::Relaxed);
+        }
+        let mut bucket = 0;
+        for number in 0..count {
+            let (begin, end) = (cuts[number], end_of(number));
+            let start = |place: usize| ranges[place].start();
+            let first = start(begin);
+            // Up to the end of the last range, so that every address in it has a bucket.
+            let span = ranges[end - 1].range().end - 1 - first;
             let shift = shift_for(span, BUCKETS_PER_RANGE * (end - begin));
             let last = bucket + (span >> shift) as usize;
-            self.firsts[number].store(start(begin), Ordering::Relaxed);
-            cluster.put(start(begin), shift, bucket, last);
-            if end - begin > largest {
-                largest = end - begin;
-                self.main.put(start(begin), shift, bucket, last);
-                self.main_end.store(ranges[end - 1].range().end, Ordering::Relaxed);
+            self.firsts[number].store(first, Ordering::Relaxed);
+            self.clusters[number].put(first, shift, bucket, last);
+            if number == main {
+                self.main.store(first, Ordering::Relaxed);
+                self.main_shift.store(shift, Ordering::Relaxed);
+                self.main_bucket.store(bucket as u32, Ordering::Relaxed);
+                self.main_span.store(span + 1, Ordering::Relaxed);
             }
             let mut place = begin;
             for (offset, before) in self.before[bucket..=last].iter().enumerate() {
-                while place < end && (start(place) - start(begin)) >> shift < offset as u64 {
+                while place < end && (start(place) - first) >> shift < offset as u64 {
                     place += 1;
                 }
                 before.store(place as u32, Ordering::Relaxed);
             }
             bucket = last + 1;
         }
-        if ranges.is_empty() {
+        if count == 0 {
             // One bucket for everything.
             self.clusters[0].put(0, 0, 0, 0);
             self.before[0].store(0, Ordering::Relaxed);
