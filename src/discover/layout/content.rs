@@ -88,7 +88,7 @@ pub fn idle(parts: &Parts, target: &Target<'_>) -> Vec<(Utf8PathBuf, Option<Utf8
             library_in(dir, name, target.machine).is_some()
                 || versioned(dir, name, target.machine).is_some()
         };
-        LIBRARIES.iter().any(|name| is_there(name))
+        LIBRARIES.iter().any(is_there)
     };
     let below = |dir: &Utf8Path, names: &[&str], has: &dyn Fn(&Utf8Path) -> bool| {
         names.iter().map(|name| dir.join(name)).find(|dir| has(dir))

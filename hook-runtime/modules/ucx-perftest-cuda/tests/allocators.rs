@@ -114,8 +114,8 @@ fn the_real_ucx_perftest_has_our_allocators() -> Vec<&'static str> {
             command.output().unwrap()
         };
         if run(&["-h"]).status.code().is_none() {
-            let mut output = std::io::stdout();
-            writeln!(output, "waived: UCX {version}: its ucx_perftest crashes").unwrap();
+            let waiver = format!("waived: UCX {version}: its ucx_perftest crashes\n");
+            std::io::stdout().write_all(waiver.as_bytes()).unwrap();
             broken.push(version);
             continue;
         }
