@@ -71,7 +71,7 @@ pub(super) fn all(found: &mut Modules) {
     let mut notes = Vec::new();
     for module in &found.modules {
         name(module, &mut problems);
-        run_paths(module, &found.dir, &mut problems);
+        run_paths(module, &found.dir, &mut problems, &mut notes);
         loading(module, &mut problems, &mut notes);
         for missing in &module.missing {
             let functions = missing.functions.join(" ");
@@ -123,24 +123,34 @@ fn name(module: &Found, problems: &mut Vec<Problem>) {
     }
 }
 
-fn run_paths(module: &Found, dir: &Utf8Path, problems: &mut Vec<Problem>) {
+fn run_paths(module: &Found, dir: &Utf8Path, problems: &mut Vec<Problem>, notes: &mut Vec<String>) {
     for (tag, paths) in [("RPATH", &module.rpath), ("RUNPATH", &module.runpath)] {
         for path in paths {
             if let Some(why) = never(path, dir) {
                 let what = format!("its {tag} has `{path}`: {why}");
                 problems.push(problem(Kind::RunPath, &module.file, what));
+            } else if !filled(path, dir).is_dir() {
+                // Often where it was built; whoever makes that directory is obeyed.
+                notes.push(format!(
+                    "the {tag} of `{}` has `{path}`, which is not here",
+                    module.file
+                ));
             }
         }
     }
 }
 
+/// A run path with `$ORIGIN` filled in.
+fn filled(path: &str, dir: &Utf8Path) -> Utf8PathBuf {
+    path.replace("${ORIGIN}", dir.as_str()).replace("$ORIGIN", dir.as_str()).into()
+}
+
 /// Why a run path may not have a directory, if so.
 fn never(path: &str, dir: &Utf8Path) -> Option<String> {
-    let filled = path.replace("${ORIGIN}", dir.as_str()).replace("$ORIGIN", dir.as_str());
-    if !filled.starts_with('/') {
+    let filled = filled(path, dir);
+    if !filled.is_absolute() {
         return Some("what it leads to depends on where a program is started".to_owned());
     }
-    let filled = Utf8PathBuf::from(filled);
     // Where a link leads counts as well as what it is called.
     let real = fs::canonical(&filled).unwrap_or_else(|_| filled.clone());
     let has = |name: &str| {

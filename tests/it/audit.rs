@@ -90,9 +90,11 @@ fn run_paths_and_names_are_held_to_rules() {
             assert!(what.contains(&format!("its {tag} has ")), "{what}");
         }
     }
-    let fine = "-Wl,-rpath,/usr/local/cuda/lib64:$ORIGIN/..".to_owned();
+    let fine = "-Wl,-rpath,/no/such/lib64:$ORIGIN/..".to_owned();
     build("libuct_cuda.so.0.0.0", "libuct_cuda.so.0", &[fine]);
-    verified(&sandbox, "b", 0);
+    let notes = verified(&sandbox, "b", 0)["notes"].to_string();
+    assert!(notes.contains("has `/no/such/lib64`, which is not here"), "{notes}");
+    assert!(!notes.contains("$ORIGIN"), "{notes}");
     build("libuct_cuda.so.0.0.0", "libuct_cuda.so.1", &[]);
     assert_eq!(problems(&verified(&sandbox, "b", 1)), [is("soname", "libuct_cuda.so.0.0.0")]);
 }
