@@ -2,8 +2,8 @@
 //! every value knows where it came from.
 //!
 //! `cli` says what was typed; this says what is meant. Making a request has no
-//! side effects: it may look at the environment snapshot and at whether a
-//! directory exists, nothing more.
+//! side effects: it may look at the environment snapshot, at whether a
+//! directory exists, and into the file of `--answers`, nothing more.
 
 mod directories;
 mod given;

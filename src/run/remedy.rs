@@ -8,10 +8,28 @@ use crate::error::Remedy;
 /// Options with a short form that takes its value as the next argument.
 const SHORT: &[(&str, &str)] = &[("--build-dir", "-B")];
 
+/// What takes none of configure's options: the remedy is not for that command
+/// line.
+const OTHERS: &[&str] = &[
+    "--recheck",
+    "matrix",
+    "toolkit",
+    "demo",
+    "emit",
+    "verify",
+    "install",
+    "uninstall",
+    "generate",
+];
+
 /// The command; none where there is nothing to change, or the arguments are no
 /// text.
 pub(super) fn command(arguments: &[OsString], remedies: &[Remedy]) -> Option<String> {
     if remedies.is_empty() {
+        return None;
+    }
+    let is_other = |word: &OsString| OTHERS.iter().any(|other| word == other);
+    if arguments.iter().any(is_other) {
         return None;
     }
     let mut words: Vec<String> =
@@ -122,5 +140,7 @@ mod tests {
             assert_eq!(changed(typed, &remedies), Some(expected), "{typed}");
         }
         assert_eq!(changed("-q", &[]), None);
+        assert_eq!(changed("-B b --recheck", &[set("--with-cuda=/x")]), None);
+        assert_eq!(changed("matrix --toolkit /y", &[set("--with-cuda=/x")]), None);
     }
 }

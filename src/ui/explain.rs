@@ -61,6 +61,9 @@ pub fn of_component(finding: &Finding) -> String {
 pub fn of_feature(answer: &FeatureAnswer) -> String {
     let row = answer.id.row();
     let mut text = format!("{}: {}\n  {}\n", row.key, word(answer.verdict), row.doc);
+    if let Some(since) = row.since {
+        let _ = writeln!(text, "  It came with CUDA {since}.");
+    }
     if let Some(guard) = answer.by_version {
         let guard = if guard { "yes" } else { "no" };
         let _ = writeln!(text, "  The version guard in UCX's sources says {guard}.");

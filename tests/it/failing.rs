@@ -210,6 +210,7 @@ fn hinted(screen: &str) -> Option<&str> {
 fn same_everywhere(text: &str, any_tool_words: bool) -> String {
     let text = text
         .replace(env!("CARGO_MANIFEST_DIR"), "[SOURCE]")
+        .replace(&format!("for {}, and", std::env::consts::ARCH), "for [MACHINE], and")
         .replace("sbsa-linux", "[MACHINE]-linux")
         .replace(&format!("{}-linux", std::env::consts::ARCH), "[MACHINE]-linux");
     let mut lines: Vec<String> = Vec::new();
