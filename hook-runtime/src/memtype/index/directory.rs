@@ -141,8 +141,8 @@ impl Directory {
             first.store(u64::MAX, Ordering::Relaxed);
         }
         let mut bucket = 0;
-        for number in 0..count {
-            let (begin, end) = (cuts[number], end_of(number));
+        for (number, &begin) in cuts.iter().enumerate().take(count) {
+            let end = end_of(number);
             let start = |place: usize| ranges[place].start();
             let first = start(begin);
             // Up to the end of the last range, so that every address in it has a bucket.
