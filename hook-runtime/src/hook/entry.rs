@@ -115,18 +115,21 @@ mod engine {
             let function = patch::Target { name: symbol, address, size, replacement };
             // SAFETY: the caller's promise; the replacement has the function's own signature.
             match unsafe { transaction.add(function) } {
-                Ok(ready) => {
-                    // Nothing leads to this copy of the replacement before the commit.
-                    originals.detour(place, address, ready.trampoline);
-                    prepared.push((target, place, symbol));
-                }
+                Ok(ready) => prepared.push((target, place, symbol, address, ready.trampoline)),
                 Err(refusal) => {
                     originals.abandon(place);
                     refused.push(Refused::new(symbol, &refusal));
                 }
             }
         }
-        for ((target, place, symbol), outcome) in prepared.into_iter().zip(transaction.commit()) {
+        let callable = transaction.seal();
+        for (target, place, _, address, trampoline) in prepared.iter().filter(|_| callable) {
+            // Nothing leads to this copy of the replacement before the commit; but a thread
+            // may still be in it since the entry was patched before.
+            target.originals.detour(*place, *address, *trampoline);
+        }
+        let outcomes = transaction.commit();
+        for ((target, place, symbol, ..), outcome) in prepared.into_iter().zip(outcomes) {
             match outcome {
                 Ok(patched) => in_force.push(One { target, place, patched }),
                 Err(refusal) => {

@@ -81,9 +81,14 @@ impl Originals {
         self.places[place].set(state::ENTRY, entry, trampoline);
     }
 
-    /// The entry that `place` stands for has not been patched after all.
+    /// The entry that `place` was reserved for has not been patched after all. If it was
+    /// before, a thread may still be on its way, and finds what to call.
     pub fn abandon(&self, place: usize) {
-        self.places[place].set(state::FREE, 0, 0);
+        let place = &self.places[place];
+        match place.call.load(Ordering::Acquire) {
+            0 => place.set(state::FREE, 0, 0),
+            _ => place.state.store(state::RETIRED, Ordering::Release),
+        }
     }
 
     /// The entry that `place` stands for is no longer patched.
@@ -106,7 +111,7 @@ impl Originals {
     pub fn release(&self, gone: impl Fn(usize, usize) -> bool) {
         for (index, place) in self.places.iter().enumerate() {
             if place.is(state::SLOTS) && gone(index, place.entry()) {
-                self.abandon(index);
+                place.set(state::FREE, 0, 0);
             }
         }
     }
@@ -266,6 +271,7 @@ mod tests {
         assert_eq!(originals.places[place].call.load(Ordering::Relaxed), 0x2000);
         assert_eq!(originals.reserve(0x1000), Some(place), "the same one, patched again");
         originals.abandon(place);
+        assert_eq!(originals.places[place].call.load(Ordering::Relaxed), 0x2000, "as it was");
         assert_eq!(originals.claim(0x3000), Some(0));
     }
 }

@@ -118,7 +118,8 @@ fn avoid_blocked_signals(changes: &mut [Change], patience: Duration) {
     if !changes.iter().any(Change::is_staged) {
         return;
     }
-    if let Some(thread) = threads::first_that_blocks(libc::SIGTRAP, patience) {
+    let moment = patience.min(Duration::from_millis(100));
+    if let Some(thread) = threads::first_that_blocks(libc::SIGTRAP, moment) {
         for change in changes.iter_mut().filter(|change| change.is_staged()) {
             change.refused = Some(Reason::SignalBlocked { thread });
         }

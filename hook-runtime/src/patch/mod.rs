@@ -13,12 +13,13 @@
 //! 2. **The inside is made safe**: the jump's displacement is chosen so that a
 //!    trap stands where an instruction began, and its handler sends the thread on
 //!    to the same instruction in the trampoline (see [`crate::code::pun`]).
-//! 3. **Waiting**, bounded, until no thread can be inside; a function for
-//!    which that cannot be shown in time is left as it was.
+//! 3. **Proof**, by asking every thread where it is ([`crate::sys::threads`]); a
+//!    function for which there is none in time is left as it was. It is the far
+//!    form alone that needs this, or a near one without memory for its traps.
 //!
 //! The bytes are written by one store where they lie in one aligned word. Where
 //! they do not, `int3` stands at the entry, and at the boundaries, until the
-//! rest is in place; if a thread blocks SIGTRAP for long, one locked store of
+//! rest is in place, and the entry's first byte comes last; if a thread blocks SIGTRAP for long, one locked store of
 //! sixteen bytes takes the place of the stages, or the function is refused.
 //! Where a page may not be writable and executable even for a moment, a patched
 //! copy is mapped over it. Afterwards every page has the protection that it had.

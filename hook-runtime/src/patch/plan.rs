@@ -261,7 +261,7 @@ pub struct Steps {
     pub hold: Vec<(u64, u8)>,
     /// After these have been written (and nobody is inside, if `wait` says so), the others.
     pub rest: Vec<(u64, Vec<u8>)>,
-    /// At last, what the traps stood for.
+    /// At last, what the traps stood for; the entry's opens it, and comes after all others.
     pub last: Vec<(u64, u8)>,
     /// What the traps replaced, to go back.
     pub back: Vec<(u64, u8)>,
@@ -310,13 +310,18 @@ impl Patch {
         if self.strategy.write == Write::OneStore && wait.is_none() {
             return Steps::at_once(self.start, to);
         }
+        // Traps at boundaries serve threads that may yet come to them. Where it has been waited
+        // until there are none, all but the entry's goes with the rest: a thread that enters
+        // must find nothing of what stood there before.
+        let held = |offset: &usize| hold.iter().any(|(held, _)| held == offset);
+        let kept = |offset: &usize| *offset == 0 || held(offset) && wait.is_none();
         let rest = (0..to.len())
-            .filter(|offset| hold.iter().all(|(held, _)| held != offset))
+            .filter(|offset| !kept(offset))
             .map(|offset| (at(offset), vec![to[offset]]))
             .collect();
         Steps {
             rest,
-            last: hold.iter().map(|&(offset, _)| (at(offset), to[offset])).collect(),
+            last: (0..to.len()).rev().filter(kept).map(|offset| (at(offset), to[offset])).collect(),
             back: hold.iter().map(|&(offset, _)| (at(offset), from[offset])).collect(),
             hold: hold.into_iter().map(|(offset, byte)| (at(offset), byte)).collect(),
             wait,

@@ -66,7 +66,10 @@ pub(super) fn records() -> impl Iterator<Item = &'static Record> {
 
 /// Where a thread goes on that ran into a trap at an address. Async-signal-safe.
 pub(super) fn landing(trap: u64) -> Option<u64> {
-    records()
+    // That of the patch in force comes first: an earlier one may have led elsewhere.
+    let in_force = records().filter(|record| record.active.load(Ordering::Acquire));
+    in_force
+        .chain(records())
         .flat_map(|record| &record.patch.landings)
         .find(|(at, _)| *at == trap)
         .map(|(_, to)| *to)

@@ -36,15 +36,16 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { force_far: false, patience: Duration::from_millis(100) }
+        Self { force_far: false, patience: Duration::from_secs(2) }
     }
 }
 
 /// A target that will be patched by [`Transaction::commit`].
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// The original function. Store it before the commit: the replacement may
-    /// be called at once. It must not be called before the commit.
+    /// The original function. It must not be called before [`Transaction::seal`]. Store it
+    /// after that and before the commit: then the replacement may be called at once, and
+    /// another thread may still be in it, on its way to what was stored there before.
     pub trampoline: usize,
     /// How the function will be patched.
     pub strategy: Strategy,
@@ -132,6 +133,8 @@ impl Item {
 pub struct Transaction {
     options: Options,
     ground: Result<Ground, Reason>,
+    /// What came of making the trampolines executable, once that was tried.
+    sealed: Option<Result<(), Reason>>,
     arena: Arena,
     items: Vec<Item>,
 }
@@ -154,7 +157,7 @@ impl Transaction {
     pub fn with(options: Options) -> Self {
         let ground = Ground::survey();
         let arena = Arena::new(ground.as_ref().map_or(&[], |ground| &ground.map));
-        Self { options, ground, arena, items: Vec::new() }
+        Self { options, ground, sealed: None, arena, items: Vec::new() }
     }
 
     /// Decodes a target and prepares everything for it. A refused one leaves
@@ -173,6 +176,9 @@ impl Transaction {
         let length = target.size.map_or(LOOK, |size| LOOK.min(size as u64).max(LEAST));
         let bytes = ground.code(address, length).map_err(|reason| bare.refusal(reason))?;
         let function = Function { bytes: &bytes, ..bare };
+        if self.sealed.is_some() {
+            return Err(function.refusal(Reason::Busy));
+        }
         let hooked_before = registry::records()
             .filter(|record| record.active.load(Ordering::Acquire))
             .any(|record| record.patch.target == address);
@@ -204,18 +210,30 @@ impl Transaction {
         Ok(prepared)
     }
 
+    /// Makes the trampolines executable; true if they can be called. Nothing more can be
+    /// added then. What goes wrong is told by the commit.
+    pub fn seal(&mut self) -> bool {
+        let Ok(ground) = &self.ground else { return false };
+        let arena = std::mem::replace(&mut self.arena, Arena::new(&[]));
+        let source = &ground.policy.source;
+        let sealed = self.sealed.get_or_insert_with(|| {
+            arena.seal(source).map_err(|error| Reason::System {
+                what: "making the trampolines executable",
+                error: error.to_string(),
+            })
+        });
+        sealed.is_ok()
+    }
+
     /// Patches every prepared target. The results are in the order of `add`,
     /// without those that it refused.
     #[must_use]
-    pub fn commit(self) -> Vec<Result<Patched, Refusal>> {
-        let Self { options, ground, arena, items } = self;
+    pub fn commit(mut self) -> Vec<Result<Patched, Refusal>> {
+        self.seal();
+        let Self { options, ground, sealed, items, .. } = self;
         // Without ground to stand on, `add` has refused every target.
         let Ok(ground) = ground else { return Vec::new() };
-        if let Err(error) = arena.seal(&ground.policy.source) {
-            let reason = Reason::System {
-                what: "making the trampolines executable",
-                error: error.to_string(),
-            };
+        if let Some(Err(reason)) = sealed {
             return items.iter().map(|item| Err(refuse(item.patch(), reason.clone()))).collect();
         }
         let records: Vec<&'static Record> = items

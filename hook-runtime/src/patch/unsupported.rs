@@ -59,6 +59,11 @@ impl Transaction {
     }
 
     /// Nothing to do.
+    pub fn seal(&mut self) -> bool {
+        false
+    }
+
+    /// Nothing to do.
     #[must_use]
     pub fn commit(self) -> Vec<Result<Patched, Refusal>> {
         Vec::new()

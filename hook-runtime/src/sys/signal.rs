@@ -43,6 +43,9 @@ pub fn install(signal: c_int, resolver: Resolver) -> io::Result<()> {
     ours.sa_sigaction = handler_address();
     // SA_ONSTACK, for threads whose own stack may be small, such as Go's.
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+    // An alternative stack has room for one signal's frame, not always for two.
+    // SAFETY: the mask is a signal set to be filled.
+    unsafe { libc::sigfillset(&mut ours.sa_mask) };
     // SAFETY: `ours` is a whole action; its handler is async-signal-safe.
     match unsafe { libc::sigaction(signal, &ours, std::ptr::null_mut()) } {
         0 => Ok(()),
@@ -120,17 +123,37 @@ fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
             }
         }
         Some((handler, flags)) if flags & libc::SA_SIGINFO != 0 => {
+            block_as_for(signal, earlier, context);
             type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
             // SAFETY: the flag says that it is a handler of this form.
             let handler = unsafe { std::mem::transmute::<usize, Handler>(handler) };
             handler(signal, info, context);
         }
         Some((handler, _)) => {
+            block_as_for(signal, earlier, context);
             // SAFETY: without the flag it is a handler of the short form.
             let handler = unsafe { std::mem::transmute::<usize, extern "C" fn(c_int)>(handler) };
             handler(signal);
         }
     }
+}
+
+/// Blocks what would be blocked if the kernel had called the earlier handler: what was, what
+/// that asks for, and the signal itself. It ends with our handler.
+fn block_as_for(signal: c_int, earlier: Option<&libc::sigaction>, context: *mut c_void) {
+    let Some(earlier) = earlier else { return };
+    // SAFETY: the kernel gives a valid ucontext for the time of the handler.
+    let mut mask = unsafe { (*context.cast::<libc::ucontext_t>()).uc_sigmask };
+    for number in 1..=libc::SIGRTMAX() {
+        let itself = number == signal && earlier.sa_flags & libc::SA_NODEFER == 0;
+        // SAFETY: a whole signal set.
+        if itself || unsafe { libc::sigismember(&earlier.sa_mask, number) } == 1 {
+            // SAFETY: as above; the numbers are valid ones.
+            unsafe { libc::sigaddset(&mut mask, number) };
+        }
+    }
+    // SAFETY: a whole signal set; it is async-signal-safe.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut()) };
 }
 
 /// The default action, which ends the process: raised again, it is delivered

@@ -53,6 +53,73 @@ fn function(bytes: &[u8]) -> Function<'_> {
 const OPENING: [u8; 14] =
     [0x55, 0x48, 0x89, 0xe5, 0x41, 0x54, 0x48, 0x83, 0xec, 8, 0x31, 0xc0, 0x90, 0xc3];
 
+/// Does what the steps say, a store at a time, as a thread sees it that is stopped or started at
+/// any moment. While the entry is open, there has to be one whole code behind it, or a trap that
+/// is known where an instruction begins.
+fn check_every_store(patch: &Patch, steps: &Steps, from: &[u8], to: &[u8]) {
+    let mut bytes = from.to_vec();
+    let single = |pieces: &[(u64, u8)]| -> Vec<_> {
+        pieces.iter().map(|(at, byte)| (*at, vec![*byte])).collect()
+    };
+    let stores = [single(&steps.hold), steps.rest.clone(), single(&steps.last)].concat();
+    for (at, piece) in stores {
+        let at = (at - patch.start) as usize;
+        bytes[at..at + piece.len()].copy_from_slice(&piece);
+        let is_trap = |offset: usize| {
+            let address = patch.start + offset as u64;
+            crate::code::pun::signal_of(bytes[offset]).is_some()
+                && patch.landings.iter().any(|(trap, _)| *trap == address)
+        };
+        let whole = |code: &[u8], may_trap: bool| {
+            (0..code.len())
+                .all(|offset| bytes[offset] == code[offset] || may_trap && is_trap(offset))
+        };
+        // What the trap at the far form's second instruction leads to goes with its first.
+        let of_old = *from == *patch.old;
+        let far = patch.strategy.form == Form::Far;
+        let open = whole(from, !(far && of_old)) || whole(to, !far || of_old);
+        assert!(
+            is_trap(0) || open,
+            "{}: {bytes:02x?} from {from:02x?} to {to:02x?}",
+            patch.strategy
+        );
+    }
+    assert_eq!(bytes, to);
+}
+
+#[test]
+fn at_every_store_the_code_is_whole_or_closed() {
+    let unaligned: Vec<u8> = [0x90; 5].into_iter().chain(OPENING).collect();
+    let moved = |offset: usize| Function {
+        symbol: "f",
+        address: TARGET + offset as u64,
+        bytes: &unaligned[offset..],
+        size: None,
+    };
+    let only = |start: u64| Imagined(std::iter::once(start..start + 0x1_0000).collect());
+    let spaces: [fn() -> Imagined; 2] = [near, nothing_near];
+    let mut forms = Vec::new();
+    for function in [function(&OPENING), moved(5), moved(3)] {
+        for force_far in [false, true] {
+            for space in spaces {
+                let patch = plan(function, FAR_AWAY, force_far, &mut space()).unwrap();
+                check_every_store(&patch, &patch.install(), &patch.old, &patch.new);
+                check_every_store(&patch, &patch.remove(), &patch.new, &patch.old);
+                forms.push((patch.strategy.form, patch.strategy.write));
+            }
+        }
+        // Near, but nowhere that a trap could stand at +4: it waits.
+        let patch = plan(function, FAR_AWAY, false, &mut only(TARGET + 0x0101_0000)).unwrap();
+        check_every_store(&patch, &patch.install(), &patch.old, &patch.new);
+        check_every_store(&patch, &patch.remove(), &patch.new, &patch.old);
+    }
+    assert!(
+        forms.contains(&(Form::Far, Write::Staged))
+            && forms.contains(&(Form::Island, Write::Staged))
+    );
+    assert!(forms.contains(&(Form::Island, Write::OneStore)));
+}
+
 /// Does what the steps say, to bytes; every state on the way.
 fn play(steps: &Steps, from: &[u8]) -> Vec<Vec<u8>> {
     let mut bytes = from.to_vec();
