@@ -81,6 +81,7 @@ impl Manifest {
         }
         match serde_json::from_str::<Self>(&fs::read_to_string(path)?) {
             Ok(manifest) if manifest.format == FORMAT && manifest.tool == TOOL => {
+                manifest.refuse_relative(path)?;
                 Ok(Some(manifest))
             }
             other => Err(Error::new(Code::Read, format!("`{path}` cannot be read"))
@@ -88,6 +89,17 @@ impl Manifest {
                 .means("It says what was installed, and was written by another version of this program, or changed.")
                 .hint("Remove the installed files by hand, and this one.")),
         }
+    }
+
+    /// `install` writes absolute paths alone: another one was put in by
+    /// somebody else, and would lead to wherever the program was started.
+    fn refuse_relative(&self, path: &Utf8Path) -> Result<(), Error> {
+        let relative = self.files.keys().chain(&self.dirs).find(|file| !file.is_absolute());
+        relative.map_or(Ok(()), |file| {
+            Err(Error::new(Code::Read, format!("`{path}` names `{file}`, which is not absolute"))
+                .means("It was changed since it was written; nothing that it says is done.")
+                .hint("Remove the installed files by hand, and this one."))
+        })
     }
 
     /// Writes it.

@@ -7,7 +7,7 @@ mod uninstall;
 
 use std::collections::BTreeMap;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
 use super::report_file;
 use crate::{
@@ -73,6 +73,15 @@ fn packages(named: &[PackageName]) -> Vec<Package> {
     Package::ALL.into_iter().filter(is_named).collect()
 }
 
+/// The directories that files are installed below.
+const DIRS: [&str; 2] = ["libdir", "includedir"];
+
+/// Whether a path is below whatever it is joined to.
+fn leads_down(path: &Utf8Path) -> bool {
+    let mut parts = path.components().peekable();
+    parts.peek().is_some() && parts.all(|part| matches!(part, Utf8Component::Normal(_)))
+}
+
 /// Where files go: a prefix, perhaps below another directory.
 struct Place {
     install: Install,
@@ -103,6 +112,17 @@ impl Place {
         }
         let what = format!("the directory `{dir}` comes to `{base}`, which is not absolute");
         Err(Error::new(Code::Usage, what).hint(format!("Name it with `--{dir}=DIR`.")))
+    }
+
+    /// Whether a file is one that `install` may have put there: below a directory
+    /// that it uses, with no way out of it.
+    fn holds(&self, path: &Utf8Path) -> Result<bool, Error> {
+        for dir in DIRS {
+            if path.strip_prefix(self.path(dir, "")?).is_ok_and(leads_down) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Where that is written now.

@@ -46,6 +46,7 @@ pub(super) fn refuse_file_of_others(path: &Utf8Path, option: &str) -> Result<(),
         Kind::Missing | Kind::Dangling(_) => Ok(()),
         Kind::File if is_ours(path)? => Ok(()),
         Kind::Special => Err(fs::special(path)),
+        Kind::Unreachable(said) => Err(unreachable(path, said, option)),
         _ => Err(not_ours(path, option)),
     }
 }
@@ -74,10 +75,24 @@ fn not_ours(path: &Utf8Path, option: &str) -> Error {
         .remedy(Remedy::Set(format!("--build-dir={}", beside(path))))
 }
 
+/// The system cannot even say what is there: links in a circle, a name that is
+/// too long, no permission.
+fn unreachable(path: &Utf8Path, said: String, option: &str) -> Error {
+    Error::new(Code::Write, format!("`{path}` cannot be looked at"))
+        .said(said)
+        .means("Whether it is one of ours cannot be told, so nothing is written.")
+        .hint(format!("Name a directory that can be written to with `{option} DIR`."))
+}
+
+/// How many names are tried: nobody has so many build directories, and where
+/// none can be looked at there is no end.
+const NAMES: usize = 100;
+
 /// A directory below that of a file, whose name nobody has taken.
 fn beside(path: &Utf8Path) -> Utf8PathBuf {
     let dir = path.parent().unwrap_or(Utf8Path::new("."));
-    let names = std::iter::once("build".to_owned()).chain((2..).map(|n| format!("build{n}")));
+    let more = (2..=NAMES).map(|n| format!("build{n}"));
+    let names = std::iter::once("build".to_owned()).chain(more);
     let is_free = |dir: &Utf8PathBuf| fs::kind(dir.as_std_path()) == Kind::Missing;
     names.map(|name| dir.join(name)).find(is_free).unwrap_or_else(|| dir.join("build"))
 }
@@ -182,6 +197,20 @@ mod tests {
             fs::create_dir_all(&path).unwrap();
             assert_eq!(refuse_files_of_others(dir).unwrap_err().code, Code::NotOurs, "{name}");
             fs::remove_dir_all_if_there(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_ends_with_what_the_system_said() {
+        let scratch = Scratch::new(None).unwrap();
+        let circle = scratch.path().join("loop");
+        fs::symlink("loop", &circle).unwrap();
+        for dir in [circle.clone(), circle.join("b"), scratch.path().join("n".repeat(300))] {
+            let error = refuse_files_of_others(&dir).unwrap_err();
+            assert_eq!(error.code, Code::Write, "{dir}");
+            assert!(error.said.is_some_and(|said| said.contains("os error")), "{dir}");
+            // Nothing below it is free, and the search for a name ends all the same.
+            assert_eq!(beside(&dir.join("config.h")), dir.join("build"));
         }
     }
 }

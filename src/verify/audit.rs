@@ -36,6 +36,8 @@ pub struct Problem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
+    /// It is not what its name says: no ELF file, no manifest.
+    Unreadable,
     /// It cannot be loaded here, and not for want of a driver.
     DoesNotLoad,
     /// Its name inside is not the one that it is loaded by.
@@ -65,11 +67,16 @@ pub struct Prologue {
     pub why: String,
 }
 
-/// Finds everything that is wrong.
+/// Finds everything that is wrong, besides what was found before.
 pub(super) fn all(found: &mut Modules) {
-    let mut problems = Vec::new();
+    let mut problems = std::mem::take(&mut found.problems);
     let mut notes = Vec::new();
     for module in &found.modules {
+        if !module.is_elf {
+            let what = "is no 64-bit ELF file: build or install the modules again";
+            problems.push(problem(Kind::Unreadable, &module.file, what));
+            continue;
+        }
         name(module, &mut problems);
         run_paths(module, &found.dir, &mut problems, &mut notes);
         loading(module, &mut problems, &mut notes);

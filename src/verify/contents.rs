@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
 
+use super::audit::{Kind, Problem};
 use crate::{
     emit::installed,
     error::Error,
@@ -47,25 +48,38 @@ pub struct Contents {
 /// and an installation of ours the third is there as well.
 const SUFFIXES: [&str; 3] = [".so.0.0.0", ".so.0", ".so"];
 
-/// The packages of a directory: `given` by the user, with modules in `dir`.
-///
-/// # Errors
-///
-/// A manifest is there and cannot be read.
-pub(super) fn of(given: &Utf8Path, dir: &Utf8Path) -> Result<Vec<Contents>, Error> {
+/// The packages of a directory: `given` by the user, with modules in `dir`. A
+/// manifest that cannot be gone by goes into `problems`, and its package is
+/// looked at as if it had none.
+pub(super) fn of(given: &Utf8Path, dir: &Utf8Path, problems: &mut Vec<Problem>) -> Vec<Contents> {
     let mut all = Vec::new();
     let report = report(given);
     for package in Package::ALL {
         let name = installed::manifest(package);
         let path = dir.join(name.rsplit('/').next().unwrap_or(&name));
-        let contents = match (Manifest::read(&path)?, &report) {
-            (Some(manifest), _) => by_manifest(&manifest, dir)?,
-            (None, Some(report)) => by_report(report, package, dir),
-            (None, None) => by_names(package, dir),
+        let by_others = || match &report {
+            Some(report) => by_report(report, package, dir),
+            None => by_names(package, dir),
         };
-        all.extend(contents);
+        let known = Manifest::read(&path)
+            .and_then(|found| found.map(|manifest| by_manifest(&manifest, dir)).transpose());
+        all.extend(match known {
+            Ok(Some(contents)) => Some(contents),
+            Ok(None) => by_others(),
+            Err(error) => {
+                problems.push(unusable(&path, error));
+                by_others()
+            }
+        });
     }
-    Ok(all)
+    all
+}
+
+/// What is wrong with a manifest.
+fn unusable(path: &Utf8Path, error: Error) -> Problem {
+    let said = error.said.map(|said| format!(" ({said})")).unwrap_or_default();
+    let what = format!("cannot be gone by: {}{said}", error.what);
+    Problem { kind: Kind::Unreadable, file: path.to_string(), what }
 }
 
 /// The report of a build directory; what is none is none of its business here.
@@ -74,7 +88,7 @@ fn report(dir: &Utf8Path) -> Option<Report> {
     serde_json::from_str(&text).ok()
 }
 
-fn by_manifest(manifest: &Manifest, dir: &Utf8Path) -> Result<Option<Contents>, Error> {
+fn by_manifest(manifest: &Manifest, dir: &Utf8Path) -> Result<Contents, Error> {
     // It says where files are without DESTDIR, whose part of the path is what
     // the directory has more.
     let modules = manifest.files.keys().find_map(|path| {
@@ -96,14 +110,14 @@ fn by_manifest(manifest: &Manifest, dir: &Utf8Path) -> Result<Option<Contents>, 
     }
     let expected: Vec<Utf8PathBuf> = manifest.files.keys().map(place).collect();
     let unexpected = unexpected(manifest.package, dir, &expected);
-    Ok(Some(Contents {
+    Ok(Contents {
         package: manifest.package,
         source: Source::Manifest,
         expected,
         missing,
         changed,
         unexpected,
-    }))
+    })
 }
 
 fn by_report(report: &Report, package: Package, dir: &Utf8Path) -> Option<Contents> {

@@ -42,6 +42,8 @@ const NVML: &str = "libnvidia-ml.so.1";
 pub struct Found {
     /// Its file's name.
     pub file: String,
+    /// Whether it is a 64-bit ELF file at all; else there is nothing to tell.
+    pub is_elf: bool,
     /// Its name inside.
     pub soname: Option<String>,
     /// What it is linked to.
@@ -63,6 +65,25 @@ pub struct Found {
     /// The functions that it is linked to, or looks up by name, and that the
     /// driver or NVML which is here has not.
     pub missing: Vec<Missing>,
+}
+
+impl Found {
+    /// A file with a module's name that is none.
+    fn no_elf(file: String, said: Option<String>) -> Self {
+        Self {
+            file,
+            is_elf: false,
+            soname: None,
+            needed: Vec::new(),
+            rpath: Vec::new(),
+            runpath: Vec::new(),
+            of_ucx: false,
+            loads: false,
+            said,
+            unresolved: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
 }
 
 /// Functions that a library has not.
@@ -126,9 +147,10 @@ pub fn look(dir: &Utf8Path, host: &Host) -> Result<Modules, Error> {
     let exe = exe.ok_or_else(|| Error::new(Code::Read, "the path of this program is not known"))?;
     let world = World { exe, dir: place.clone(), host };
     let [driver, nvml] = [world.library(DRIVER)?, world.library(NVML)?];
+    let mut problems = Vec::new();
     let mut found = Modules {
         ok: true,
-        packages: contents::of(dir, &place)?,
+        packages: contents::of(dir, &place, &mut problems),
         dir: place,
         modules: Vec::new(),
         absent: Vec::new(),
@@ -137,7 +159,7 @@ pub fn look(dir: &Utf8Path, host: &Host) -> Result<Modules, Error> {
         nvml,
         prologues: Vec::new(),
         coverage: None,
-        problems: Vec::new(),
+        problems,
         notes: Vec::new(),
     };
     for module in Module::ALL {
@@ -191,9 +213,7 @@ impl World<'_> {
         let loads = done.success() && is_mapped(&done, real.file_name().unwrap_or(&name)).is_some();
         let said = (!loads).then(|| format!("{}\n{}", done.status, done.stderr.trim()));
         let Some(image) = Image::read(&real) else {
-            return Err(Error::new(Code::Read, format!("`{path}` is not a 64-bit ELF file"))
-                .means("It has the name of a module.")
-                .hint("Build or install the modules again."));
+            return Ok(Found::no_elf(name, said));
         };
         let Dynamic { soname, needed } = image.dynamic.clone();
         let (rpath, runpath) = (image.rpath.clone(), image.runpath.clone());
@@ -206,6 +226,7 @@ impl World<'_> {
         let unresolved = self.unresolved(image, &absent);
         Ok(Found {
             file: name,
+            is_elf: true,
             soname,
             needed,
             rpath,

@@ -130,6 +130,30 @@ fn directories_can_be_said_anew_and_destdir_is_a_variable_too() {
 }
 
 #[test]
+fn a_manifest_that_leads_elsewhere_removes_nothing() {
+    let sandbox = configured();
+    sandbox.run(["install", "-B", "b", "--destdir", "d", "--allow-stub"]).must_end(0);
+    let name = "work/d/opt/ucx/lib/ucx/ucx-cuda.manifest.json";
+    let manifest = sandbox.read(name);
+    let before = tree(&sandbox, "work/d");
+    let header = "/opt/ucx/include/hook_runtime.h";
+    for other in [
+        "opt/ucx/include/hook_runtime.h",
+        "/opt/ucx/include/../../../../precious",
+        "/opt/ucx/lib",
+        "/etc/precious",
+    ] {
+        sandbox.write(name, &manifest.replace(header, other));
+        let refused = sandbox.run(["uninstall", "-B", "b", "--destdir", "d"]).must_end(5).stderr;
+        assert!(refused.contains("E0501") && refused.contains(other), "{refused}");
+        assert_eq!(tree(&sandbox, "work/d"), before, "{other}");
+    }
+    sandbox.write(name, &manifest);
+    sandbox.run(["uninstall", "-B", "b", "--destdir", "d"]).must_end(0);
+    assert_eq!(sandbox.names("work/d"), [""; 0]);
+}
+
+#[test]
 fn a_ucx_is_never_broken_and_nothing_of_others_is_touched() {
     let sandbox = configured();
     let install = ["install", "-B", "b", "--destdir", "d", "--allow-stub"];

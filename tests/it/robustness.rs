@@ -86,6 +86,17 @@ fn a_signal_at_any_point_leaves_nothing_half_written() {
     assert!(!sandbox.names("work/b").iter().any(|name| name.starts_with(".ucx-configure-")));
 }
 
+#[test]
+fn a_build_directory_that_cannot_be_looked_at_ends_the_run() {
+    let sandbox = Sandbox::new();
+    fs::symlink("loop", &sandbox.path("work").join("loop")).unwrap();
+    for dir in ["loop", &"n".repeat(300)] {
+        let run = sandbox.run(["-B", dir, "--with-cuda=stub:12.5", "--no-build"]).must_end(5);
+        assert!(run.stderr.contains("E0502") && run.stderr.contains("os error"), "{}", run.stderr);
+    }
+    assert_eq!(sandbox.names("work"), ["loop"]);
+}
+
 /// Waits, and fails the test when it takes too long.
 fn wait(child: &mut Child) -> std::process::Output {
     use std::io::Read as _;

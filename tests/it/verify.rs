@@ -222,6 +222,19 @@ static void __attribute__((constructor)) loaded(void)
         let said = "libuct_cuda.so.0.0.0` does not load here: there is no libgone.so";
         assert!(run.stderr.contains(said), "{}", run.stderr);
     }
+    // One that is no module, and a manifest that is none, are findings like others.
+    fs::replace(&dir.join("libuct_cuda.so.0.0.0"), &[0; 4096], 0o755).unwrap();
+    fs::replace(&dir.join("ucx-cuda.manifest.json"), b"{ \"format\": 1,", 0o644).unwrap();
+    let run = sandbox.run(["verify", &path, "--format", "json"]).must_end(1);
+    let found: Value = serde_json::from_str(&run.stdout).unwrap();
+    let problems = found["problems"].as_array().unwrap().iter();
+    let unreadable: Vec<&str> = problems
+        .filter(|problem| problem["kind"] == "unreadable")
+        .map(|problem| problem["file"].as_str().unwrap().rsplit('/').next().unwrap())
+        .collect();
+    assert_eq!(unreadable, ["ucx-cuda.manifest.json", "libuct_cuda.so.0.0.0"], "{found:#}");
+    assert_eq!(found["modules"][0]["loads"], true, "the other is looked at all the same");
+    assert_eq!(found["modules"][1]["is_elf"], false);
     let run = sandbox.run(["verify"]).must_end(5);
     assert!(run.stderr.contains("there is no module in `[ROOT]/work`"), "{}", run.stderr);
 }

@@ -154,7 +154,9 @@ fn put(
     }
     for (stale, installed) in old.iter().flat_map(|old| &old.files) {
         let file = place.below_destdir(stale);
-        let is_stale = !manifest.files.contains_key(stale);
+        // What leads elsewhere was not written by an earlier run.
+        let leads_out = stale.as_str().split('/').any(|part| part == "..");
+        let is_stale = !manifest.files.contains_key(stale) && (!leads_out || place.holds(stale)?);
         if is_stale && Installed::at(&file)?.as_ref() == Some(installed) {
             fs::remove_file_if_there(&file)?;
         }

@@ -19,6 +19,7 @@ pub(super) fn uninstall(place: &Place, packages: &[Package]) -> Result<(), Error
     for package in packages {
         let path = place.manifest(*package)?;
         if let Some(manifest) = Manifest::read(&path)? {
+            refuse_strangers(&path, &manifest, place)?;
             found.push((path, manifest));
         }
     }
@@ -49,11 +50,35 @@ pub(super) fn uninstall(place: &Place, packages: &[Package]) -> Result<(), Error
     drop(lock);
     for (_, manifest) in &found {
         // The deepest first.
-        for dir in manifest.dirs.iter().rev() {
+        for dir in manifest.dirs.iter().rev().filter(|dir| is_made_for(dir, manifest)) {
             fs::remove_dir_if_empty(&place.below_destdir(dir));
         }
     }
     print_line(&lines.join("\n"))
+}
+
+/// Refuses a manifest that names files which `install` puts nowhere: it was
+/// changed, or other directories are meant.
+fn refuse_strangers(path: &Utf8Path, manifest: &Manifest, place: &Place) -> Result<(), Error> {
+    for file in manifest.files.keys() {
+        if !place.holds(file)? {
+            let what = format!("`{path}` names `{file}`, which is not where files are installed");
+            return Err(Error::new(Code::Read, what)
+                .means(format!(
+                    "They go below `{}` and `{}`. Nothing was removed.",
+                    place.path("libdir", "")?,
+                    place.path("includedir", "")?
+                ))
+                .hint("Name the directories as with `install`: `--prefix`, `--libdir`, `--includedir`.")
+                .hint("If they are named so, the manifest was changed: remove the files by hand."));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a directory is above a file of the manifest; others are left alone.
+fn is_made_for(dir: &Utf8Path, manifest: &Manifest) -> bool {
+    dir.is_absolute() && manifest.files.keys().any(|file| file.starts_with(dir))
 }
 
 /// The files that are not what was installed; one that is gone is no fault.
