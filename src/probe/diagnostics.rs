@@ -86,6 +86,27 @@ pub(crate) fn tidy(text: &str, scratch: &str) -> String {
         rest = &rest[start + length..];
     }
     tidied.push_str(rest);
+    without_nvcc_names(&tidied)
+}
+
+/// The text with nvcc's intermediate files by the names of their sources:
+/// `/tmp/tmpxft_00005f1c_00000000-6_probe.c` is `probe.c`.
+fn without_nvcc_names(text: &str) -> String {
+    const MARK: &str = "tmpxft_";
+    let mut tidied = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(MARK) {
+        let before = &rest[..at];
+        let dir = before.rfind(|letter: char| letter.is_whitespace() || "`'\"(".contains(letter));
+        let start = dir.map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+        // Two numbers and a count, each with an underscore behind it.
+        let behind = &rest[at + MARK.len()..];
+        let name = behind.splitn(3, '_').nth(2).unwrap_or(behind);
+        let is_path = before[start..].is_empty() || before[start..].starts_with('/');
+        tidied.push_str(if is_path { &before[..start] } else { before });
+        rest = name;
+    }
+    tidied.push_str(rest);
     tidied
 }
 
@@ -118,6 +139,13 @@ fn is_random(stem: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intermediate_files_of_nvcc_are_named_by_their_sources() {
+        let text = "/tmp/tmpxft_00005f1c_00000000-6_nvcc-runtime.cudafe1.stub.c:13: error: x\nin (/s/tmpxft_0001_00-1_cuda.ii)";
+        assert_eq!(tidy(text, "/none/"), "nvcc-runtime.cudafe1.stub.c:13: error: x\nin (cuda.ii)");
+        assert_eq!(tidy("no such name", "/none/"), "no such name");
+    }
 
     /// What the tool said, and the line that matters.
     const SAMPLES: &[(&str, &str)] = &[
