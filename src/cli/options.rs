@@ -171,7 +171,7 @@ pub struct Options {
     /// The machine that they are built on
     #[arg(long, value_name = "TRIPLET", help_heading = AUTOCONF)]
     pub build: Option<OsString>,
-    /// Accepted; our own cache is in the build directory, and that file is left alone
+    /// Accepted; our own cache is in the user's cache directory, and that file is left alone
     #[arg(long, value_name = "FILE", help_heading = AUTOCONF)]
     pub cache_file: Option<OsString>,
     /// The same as `--cache-file=config.cache`

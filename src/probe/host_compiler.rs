@@ -83,9 +83,24 @@ pub(super) fn named(words: &[String], variable: Option<&str>) -> String {
     named.unwrap_or_else(|| "gcc".to_owned())
 }
 
+/// The newest gcc that an nvcc takes, as its own headers say when they refuse
+/// another: true of releases that the table does not know, too.
+pub(super) fn refused(said: &str) -> Option<u32> {
+    let rest = said.split_once("unsupported GNU version! gcc versions later than ")?.1;
+    rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_says_the_newest() {
+        let said = "crt/host_config.h:143:2: error: #error -- unsupported GNU version! gcc versions later than 19 are not supported!";
+        assert_eq!(refused(said), Some(19));
+        assert_eq!(refused("unsupported GNU version! gcc versions later than x"), None);
+        assert_eq!(refused("error: no"), None);
+    }
 
     #[test]
     fn the_table_ascends_and_says_what_headers_say() {

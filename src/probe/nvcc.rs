@@ -10,7 +10,7 @@ use super::{
     compiler::{Source, Trial},
     diagnostics::{first_error_line, tidy},
     host_compiler,
-    identity::{Facts, QUESTION},
+    identity::{Facts, Kind, QUESTION},
     known::{self, Known},
 };
 use crate::{
@@ -249,18 +249,22 @@ impl Bench<'_> {
             return None;
         }
         let Trial { ok: made, completed: done } = self.run(compile, true);
+        // What nvcc says itself counts before what a table knows of it.
+        let refused = host_compiler::refused(&done.stderr).filter(|_| !made);
         if let Some((attempt, hint)) =
             answer.release.filter(|_| !made).and_then(|it| self.too_new(it))
         {
             answer.attempts.push(attempt);
             answer.hint = Some(hint);
         }
-        answer.attempts.push(attempt(
-            "compile a kernel",
-            &done,
-            made,
-            "nvcc is there, but it does not compile: see what it said.",
-        ));
+        let meaning = match refused {
+            Some(newest) => {
+                answer.hint = Some(self.older(Kind::Gcc, newest));
+                format!("It takes gcc up to {newest}, and its host compiler is a newer one.")
+            }
+            None => "It does not compile a kernel.".to_owned(),
+        };
+        answer.attempts.push(attempt("compile a kernel", &done, made, &meaning));
         answer.idle = done.success() && !made;
         made.then(|| target(&plan.stderr, &plan.stdout))
     }
@@ -294,18 +298,23 @@ impl Bench<'_> {
         attempt.meaning = Some(format!(
             "nvcc {release} takes {kind} up to {newest}, and its host compiler `{program}` is {kind} {version}."
         ));
+        Some((attempt, self.older(facts.kind, newest)))
+    }
+
+    /// What to do where the newest host compiler that it takes is this one.
+    fn older(&self, kind: Kind, newest: u32) -> String {
+        let kind = kind.name();
         let dirs = self.host.env.path_dirs();
         let older = (newest.saturating_sub(4)..=newest)
             .rev()
             .map(|major| format!("{kind}-{major}"))
             .find(|name| find_program(name, &dirs).0.is_some());
-        let hint = match older {
+        match older {
             Some(older) => format!("Write `NVCCFLAGS=-ccbin={older}`."),
             None => format!(
                 "Install {kind} {newest} or older, and name it: `NVCCFLAGS=-ccbin={kind}-{newest}`."
             ),
-        };
-        Some((attempt, hint))
+        }
     }
 }
 
@@ -314,7 +323,7 @@ fn attempt(what: &str, done: &Completed, good: bool, meaning: &str) -> Attempt {
     let said = first_error_line(&done.stderr).or_else(|| first_error_line(&done.stdout));
     let ended = match done.success() {
         true => meaning.to_owned(),
-        false => format!("{meaning} ({})", done.status),
+        false => format!("{} ({}).", meaning.trim_end_matches('.'), done.status),
     };
     Attempt {
         what: what.to_owned(),

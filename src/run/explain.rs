@@ -20,9 +20,9 @@ use crate::{
         Host,
         fs::{self, Kind, Scratch},
     },
-    model::{Check, Component, CudaVersion, FEATURES, Module, Report, Verdict},
+    model::{Check, Component, CudaVersion, FEATURES, Feature, Module, Report, Verdict},
     packages::{self, About},
-    probe::catalog::{PROBES, Stage},
+    probe::catalog::{PROBES, Probe, Stage},
     request::{self, Request},
     ui::{Silent, explain},
 };
@@ -33,19 +33,27 @@ const NO_WISHES: &[&str] = &["build-dir", "quiet"];
 /// Runs it.
 pub(super) fn run(typed: &Typed, options: &ExplainOptions, host: Host) -> Result<(), Error> {
     let item = options.item.as_deref();
-    let key = item.and_then(keys::find);
-    let source = Source::choose(typed, &host)?;
-    // What a table alone explains needs no run.
-    if let (Some(key), Source::Fresh { asked: false }) = (&key, &source) {
-        return print_line(key.trim_end());
-    }
+    // `nvcc` is the component, and NVCC the variable.
+    let is_part = Component::ALL.into_iter().any(|part| Some(part.key()) == item);
+    let key = item.filter(|_| !is_part).and_then(keys::find);
+    let source = match (Source::choose(typed, &host), &key) {
+        // What a table alone explains needs no run.
+        (Ok(Source::Fresh { asked: false }) | Err(_), Some(key)) => {
+            return print_line(key.trim_end());
+        }
+        // Nor does it need one that nothing has that name.
+        (Err(_), None) if item.is_some_and(|item| !is_known(item)) => {
+            return Err(unknown(None, item.unwrap_or_default()));
+        }
+        (source, _) => source?,
+    };
     let (report, about) = source.report(typed, host)?;
     let mut text = match item {
         None => about + &whole(&report),
         Some(item) => match of_item(&report, item) {
             Some(text) => about + &text,
             None if key.is_some() => String::new(),
-            None => return Err(unknown(&report, item)),
+            None => return Err(unknown(Some(&report), item)),
         },
     };
     if let Some(key) = key {
@@ -118,6 +126,8 @@ fn whole(report: &Report) -> String {
 
 /// What the run has to say of an item; none where it knows none of that name.
 fn of_item(report: &Report, item: &str) -> Option<String> {
+    let (name, item) = (item, item.to_lowercase());
+    let item = item.as_str();
     if item == "cuda" {
         let parts = explain::CUDA_PARTS.iter().map(|part| of_component(report, *part));
         let verdict = if report.has_cuda() { "yes" } else { "no" };
@@ -126,7 +136,7 @@ fn of_item(report: &Report, item: &str) -> Option<String> {
     if let Some(component) = Component::ALL.into_iter().find(|part| part.key() == item) {
         return Some(of_component(report, component));
     }
-    if let Some(feature) = FEATURES.iter().find(|row| row.key == item || row.cfg == item) {
+    if let Some(feature) = feature_of(item) {
         let mut text = report.feature(feature.id).map(explain::of_feature).unwrap_or_default();
         let asked = PROBES.iter().find(|probe| probe.feature == Some(feature.id));
         if let Some(check) = asked.and_then(|probe| check(report, probe.id)) {
@@ -139,7 +149,62 @@ fn of_item(report: &Report, item: &str) -> Option<String> {
     }
     let probe = PROBES.iter().find(|probe| is_about(probe.id, probe.stage, item));
     let id = probe.map_or(item, |probe| probe.id);
-    check(report, id).map(|check| of_check(report, check))
+    if let Some(check) = check(report, id) {
+        return Some(of_check(report, check));
+    }
+    probe.map(|probe| not_asked(report, probe)).or_else(|| of_output(report, name))
+}
+
+/// The feature of a name.
+fn feature_of(item: &str) -> Option<&'static Feature> {
+    FEATURES.iter().find(|row| row.key == item || row.cfg == item)
+}
+
+/// Whether a run may have something to say of an item, whatever it came to;
+/// the names in its outputs are known by their form alone.
+fn is_known(item: &str) -> bool {
+    let is_output = |letter: char| letter.is_ascii_uppercase() || letter == '_';
+    if item.contains('_') && item.chars().all(is_output) {
+        return true;
+    }
+    let item = item.to_lowercase();
+    item == "cuda"
+        || Component::ALL.into_iter().any(|part| part.key() == item)
+        || Module::ALL.into_iter().any(|module| module.library() == item)
+        || feature_of(&item).is_some()
+        || PROBES.iter().any(|probe| is_about(probe.id, probe.stage, &item))
+}
+
+/// A question that this run did not put, and why.
+fn not_asked(report: &Report, probe: &Probe) -> String {
+    let mut text = format!("checking {}... not asked [{}]\n", probe.label, probe.id);
+    let part = match probe.component {
+        Some(Component::GdrCopy) if report.has_cuda() => report.finding(Component::GdrCopy),
+        _ => explain::first_missing(report),
+    };
+    match part {
+        Some(part) => {
+            text += "  It was not looked for, since something before it is not there:\n";
+            let _ = writeln!(text, "  {}", explain::of_component(part));
+        }
+        None => text += "  It was not looked for: nothing of this run stands on it.\n",
+    }
+    text
+}
+
+/// A name in what a run writes: a substitution, a conditional or a macro.
+fn of_output(report: &Report, item: &str) -> Option<String> {
+    let answers = &report.answers;
+    let names = answers.substitutions.iter().map(|row| (row.name.as_str(), "substitution"));
+    let conditionals = answers.conditionals.iter().map(|row| (row.name.as_str(), "conditional"));
+    let defines = answers.defines.iter().map(|row| (row.name.as_str(), "macro of config.h"));
+    let (name, what) = conditionals
+        .chain(names)
+        .chain(defines)
+        .find(|(name, _)| name.eq_ignore_ascii_case(item))?;
+    let value = super::print::value(report, name).ok()?;
+    let value = if value.is_empty() { "(empty)" } else { &value };
+    Some(format!("{what} {name}\n  {value}\n"))
 }
 
 /// Whether a question is about a header or a library of that name.
@@ -213,11 +278,13 @@ fn of_module(report: &Report, module: Module) -> String {
 }
 
 /// Nothing has that name.
-fn unknown(report: &Report, item: &str) -> Error {
+fn unknown(report: Option<&Report>, item: &str) -> Error {
     let error = Error::new(Code::Usage, format!("`explain {item}`: there is nothing of that name"));
     let names = Component::ALL.iter().map(|part| part.key().to_owned());
     let names = names.chain(FEATURES.iter().map(|row| row.key.to_owned()));
-    let names = names.chain(report.checks.iter().map(|check| check.id.clone())).chain(keys::all());
+    let names = names.chain(keys::all()).chain(
+        report.into_iter().flat_map(|report| report.checks.iter().map(|check| check.id.clone())),
+    );
     let near = names
         .map(|name| (strsim::damerau_levenshtein(&name.to_lowercase(), &item.to_lowercase()), name))
         .filter(|(distance, name)| *distance <= (name.len() / 4).clamp(1, 3))

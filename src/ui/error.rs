@@ -20,9 +20,9 @@ pub fn render(error: &Error, mode: Mode) -> String {
         Mode::Strict => {
             let name = error.code.row().name;
             let code = paint(style::DETAIL, &format!("[{name}]"));
-            format!("{} {} {code}\n", paint(style::ERROR, "error:"), error.what)
+            format!("{} {} {code}\n", paint(style::ERROR, "error:"), visible(&error.what))
         }
-        Mode::Compat => format!("configure: error: {}\n", error.what),
+        Mode::Compat => format!("configure: error: {}\n", visible(&error.what)),
     };
     if let Some(command) = &error.command {
         let _ = writeln!(text, "  command: {command}");
@@ -31,16 +31,29 @@ pub fn render(error: &Error, mode: Mode) -> String {
         text += &indented(said);
     }
     for meaning in &error.means {
-        let _ = writeln!(text, "  {meaning}");
+        let _ = writeln!(text, "  {}", visible(meaning));
     }
     let mut shown: Vec<&str> = Vec::new();
     for hint in &error.hints {
         if !shown.contains(&hint.as_str()) {
             shown.push(hint);
-            let _ = writeln!(text, "{} {hint}", paint(style::HINT, "hint:"));
+            let _ = writeln!(text, "{} {}", paint(style::HINT, "hint:"), visible(hint));
         }
     }
     text
+}
+
+/// The text with its control characters made visible: what was typed is in it,
+/// and is not to steer a terminal.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_control() && letter != '\n' {
+            true => shown.extend(letter.escape_debug()),
+            false => shown.push(letter),
+        }
+    }
+    shown
 }
 
 /// The tool's own words, each line behind a bar.
@@ -84,6 +97,13 @@ mod tests {
         assert!(
             plain(&error, Mode::Compat).starts_with("configure: error: NVML cannot be linked\n")
         );
+    }
+
+    #[test]
+    fn control_characters_are_made_visible() {
+        let error = Error::new(Code::Usage, "`a\u{1b}]0;x\u{7}`").hint("`\u{1b}[2J`").means("\t");
+        let text = render(&error, Mode::Strict);
+        assert!(text.contains("`a\\u{1b}]0;x\\u{7}`") && text.contains("`\\u{1b}[2J`"), "{text}");
     }
 
     #[test]

@@ -73,10 +73,24 @@ fn a_failed_run_is_explained_down_to_the_compilers_words() {
         ("cuda-12.5", "The version guard in UCX's sources says yes.\n"),
         ("libuct_cuda", "libuct_cuda: not built"),
         ("cuda.header.cuda_h", "probe cuda.header.cuda_h\n"),
+        ("NVML.h", "checking for nvml.h... no [nvml.header.nvml_h]\n"),
+        ("HAVE_CUDA", "conditional HAVE_CUDA\n  no\n"),
+        ("cuda_libs", "substitution CUDA_LIBS\n"),
     ] {
         says(&sandbox.run(["explain", item, "-B", "b"]).must_end(0), &[line]);
     }
     assert_eq!(sandbox.files("work"), before, "nothing is written");
+}
+
+#[test]
+fn what_was_not_looked_for_is_said_to_be_so() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("UCX_CONFIGURE_ROOT", sandbox.path("nothing").into_string());
+    sandbox.run(["-B", "b", "-q", "--no-build"]).must_end(0);
+    says(
+        &sandbox.run(["explain", "nvml.h", "-B", "b"]).must_end(0),
+        &["nvml.h... not asked [nvml.header.nvml_h]\n", "It was not looked for", "cuda.h"],
+    );
 }
 
 #[test]
@@ -106,9 +120,17 @@ fn keys_are_explained_without_a_run() {
         ("nvml.header.nvml_h", "A success proves that nvml.h is there and compiles as C."),
         ("pkg-config:ucx-cuda", "format pkg-config:ucx-cuda\n"),
         ("KEYS", "variables\n  CC "),
+        ("q3", "difference Q3\n  In UCX v1.19.0 CPPFLAGS and LDFLAGS come before DIR;"),
+        ("cuda_home", "variable CUDA_HOME\n"),
     ] {
         says(&sandbox.run(["explain", key]).must_end(0), &[line]);
+        // Nor is a report needed where a build directory is named.
+        says(&sandbox.run(["explain", key, "-B", "gone"]).must_end(0), &[line]);
     }
+    let run = sandbox.run(["explain", "a\u{1b}]0;x", "-B", "gone"]).must_end(2);
+    assert!(run.stderr.contains("`explain a\\u{1b}]0;x`: there is nothing"), "{}", run.stderr);
+    let run = sandbox.run(["explain", "nvml.h", "-B", "gone"]).must_end(5);
+    assert!(run.stderr.contains("there is no report in"), "{}", run.stderr);
     let run = Sandbox::new().run(["explain", "nvlm"]).must_end(2);
     assert!(run.stderr.contains("hint: Did you mean `explain nvml`?"), "{}", run.stderr);
     let run = sandbox.run(["explain", "-B", "gone"]).must_end(5);

@@ -21,6 +21,13 @@ use crate::{
     ui::Sink,
 };
 
+/// What to do about an nvcc that is there and does not work, where nothing
+/// better is known.
+const OTHER_NVCC: &str = "Name another nvcc with `NVCC=PATH`; only tests and examples need it.";
+
+/// Where it is an nvcc, it may lack flags.
+const FLAGS_OF_NVCC: &str = "Give it the flags that it lacks with `NVCCFLAGS=FLAGS`. ";
+
 /// An answer, and what it shows besides.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
@@ -167,7 +174,7 @@ impl Question<'_> {
             attempts.extend(layout.looked_for_headers.iter().map(|dir| absent(dir.join(name))));
         }
         let mut answer = Answer { elsewhere, ..self.answer(&trial, yes, attempts) };
-        if let Some(hint) = why_not::header_hint(&answer.check, &trial.completed.stderr) {
+        if let Some(hint) = why_not::header_hint(&answer.check, layout, &trial.completed.stderr) {
             answer.check.evidence.hint = Some(hint);
         }
         answer
@@ -287,9 +294,14 @@ impl Question<'_> {
                 meaning: Some("There is no nvcc that may be executed.".to_owned()),
             });
         }
+        let is_there = attempts.iter().any(|attempt| attempt.outcome != Outcome::Absent);
         let mut check = self.check(Verdict::No, attempts);
-        if hint.is_some() {
-            check.evidence.hint = hint;
+        if is_there {
+            // To install the nvcc that is there already helps nobody.
+            check.evidence.hint = hint.or_else(|| {
+                let flags = if release.is_some() { FLAGS_OF_NVCC } else { "" };
+                Some(format!("{flags}{OTHER_NVCC}"))
+            });
         }
         Answer { nvcc_release: release, idle_nvcc, ..plain(check) }
     }

@@ -61,7 +61,7 @@ pub(super) fn for_probe(
 }
 
 /// The release of an installation, as far as its files say without a compiler.
-fn release(layout: &Layout) -> Option<CudaVersion> {
+pub(super) fn release(layout: &Layout) -> Option<CudaVersion> {
     let of_file = layout.root.as_ref().and_then(|root| recorded(&root.join("version.json")));
     let stated = || layout.header("cuda.h").and_then(|path| stated(&path));
     of_file.or_else(stated).or_else(|| {

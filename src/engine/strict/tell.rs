@@ -10,7 +10,7 @@ use super::{
 use crate::{
     model::{MessageKind, ToolkitKind, Verdict},
     probe::catalog::PROBES,
-    request::{Request, Variable, Want},
+    request::{Request, Source, Variable, Want},
 };
 
 /// A remark: how grave, its code, the text, what to do.
@@ -57,22 +57,30 @@ pub(super) fn all(request: &Request, found: &Found) -> Vec<Remark> {
         let text = "gdrcopy is a stub: enough to build with, nothing to run on".to_owned();
         remarks.push(note("N0307", text));
     }
-    if !request.variable(Variable::Nvcc).is_empty()
-        && let Some(answer) = found.cuda.as_ref().and_then(|cuda| cuda.answer("cuda.nvcc"))
-        && !answer.check.verdict.is_yes()
-    {
-        let text = format!("NVCC is set, but cannot be used: {}", why_not(&answer.check));
-        remarks.push((MessageKind::Warning, "W0309", text, answer.check.evidence.hint.clone()));
-    }
-    if request.variable(Variable::Nvcc).is_empty()
-        && let Some(answer) = found.cuda.as_ref().and_then(|cuda| cuda.answer("cuda.nvcc"))
-        && let (Some(release), false) = (answer.nvcc_release, answer.check.verdict.is_yes())
-    {
-        let text =
-            format!("nvcc {release} is there, but cannot be used: {}", why_not(&answer.check));
-        remarks.push((MessageKind::Warning, "W0311", text, answer.check.evidence.hint.clone()));
-    }
+    remarks.extend(nvcc_remark(request, found));
     remarks
+}
+
+/// An nvcc that is there, or was named, and cannot be used.
+fn nvcc_remark(request: &Request, found: &Found) -> Option<Remark> {
+    let cuda = found.cuda.as_ref()?;
+    let answer = cuda.answer("cuda.nvcc").filter(|it| !it.check.verdict.is_yes())?;
+    let hint = answer.check.evidence.hint.clone();
+    let why = why_not_nvcc(&answer.check);
+    if !request.variable(Variable::Nvcc).is_empty() {
+        let typed = match request.variables.get(&Variable::Nvcc).map(|it| &it.source) {
+            Some(Source::Argument(typed)) => format!("`{typed}` was given"),
+            _ => "NVCC is set".to_owned(),
+        };
+        let text = format!("{typed}, but nvcc cannot be used: {why}");
+        return Some((MessageKind::Warning, "W0309", text, hint));
+    }
+    // Whatever nvcc compiles includes that header: its trouble is told already.
+    if cuda.verdict("cuda.header.cuda_runtime_h") == Verdict::No {
+        return None;
+    }
+    let text = format!("nvcc {} is there, but cannot be used: {why}", answer.nvcc_release?);
+    Some((MessageKind::Warning, "W0311", text, hint))
 }
 
 /// A driver library that the system has and the toolkit has not.
@@ -93,6 +101,13 @@ pub(super) fn why_not(check: &crate::model::Check) -> String {
         Some(text) => lower_first(text),
         None => format!("the answer to \"checking {}\" is {}", check.label, check.verdict.word()),
     }
+}
+
+/// The same of an nvcc, with its own words.
+fn why_not_nvcc(check: &crate::model::Check) -> String {
+    let said = check.evidence.first_failure().and_then(|attempt| attempt.said.as_deref());
+    let said = said.map(|said| format!(": `{said}`")).unwrap_or_default();
+    why_not(check) + &said
 }
 
 fn lower_first(text: &str) -> String {

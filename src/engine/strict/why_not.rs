@@ -3,7 +3,7 @@
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::ask::absent;
+use super::{ask::absent, hints};
 use crate::{
     discover::{
         Layout, driver,
@@ -11,7 +11,7 @@ use crate::{
         layout::versioned_names,
         library::{DRIVER_LIBRARIES, c_library, classify},
     },
-    model::{Attempt, Check, LibraryClass, Outcome, Verdict},
+    model::{Attempt, Check, CudaVersion, LibraryClass, Outcome, Verdict},
     probe::reads::header_not_found,
 };
 
@@ -35,10 +35,12 @@ pub(super) fn of_header(path: &Utf8Path, stderr: &str) -> String {
 }
 
 /// What to do about a header that does not compile, where that is known.
-pub(super) fn header_hint(check: &Check, stderr: &str) -> Option<String> {
+pub(super) fn header_hint(check: &Check, layout: &Layout, stderr: &str) -> Option<String> {
     let is_no = check.verdict == Verdict::No;
     let name = header_not_found(stderr).filter(|_| is_no)?;
-    name.starts_with(CRT).then(|| CRT_HINT.to_owned())
+    let cuda = hints::release(layout);
+    let known = |it: CudaVersion| CRT_HINT.replace("X-Y", &format!("{}-{}", it.major, it.minor));
+    name.starts_with(CRT).then(|| cuda.map_or_else(|| CRT_HINT.to_owned(), known))
 }
 
 /// A link that failed.
@@ -74,7 +76,7 @@ impl Link<'_> {
             (None, true) => format!("The linker finds no lib{} by itself.", self.name),
             (None, false) => {
                 let driver = match self.is_the_drivers() {
-                    true => ", nor that of an installed driver",
+                    true => ", and no installed driver has one",
                     false => "",
                 };
                 let name = self.name;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use crate::{
     emit::EMITTERS,
+    engine::strict::quirk::QUIRKS,
     env_vars::ENV_VARS,
     error::CODES,
     exit::Exit,
@@ -18,14 +19,15 @@ const LIST: &str = "KEYS";
 
 /// What a key means; none where it is none.
 pub(super) fn find(key: &str) -> Option<String> {
-    if key == LIST {
+    if key.eq_ignore_ascii_case(LIST) {
         return Some(list());
     }
     exit(key)
         .or_else(|| error(key))
         .or_else(|| remark(key))
         .or_else(|| variable(key))
-        .or_else(|| PROBES.iter().find(|row| row.id == key).map(probe))
+        .or_else(|| PROBES.iter().find(|row| row.id.eq_ignore_ascii_case(key)).map(probe))
+        .or_else(|| quirk(key))
         .or_else(|| format(key))
 }
 
@@ -38,6 +40,7 @@ pub(super) fn all() -> impl Iterator<Item = String> {
         .chain(ENV_VARS.iter().map(|row| row.name.to_owned()))
         .chain(PROBES.iter().map(|row| row.id.to_owned()))
         .chain(EMITTERS.iter().map(|row| row.id.to_owned()))
+        .chain(QUIRKS.iter().map(|row| row.1.to_owned()))
 }
 
 fn list() -> String {
@@ -51,6 +54,7 @@ fn list() -> String {
         + &rows("probes", names(&mut PROBES.iter().map(|row| row.id)))
         + &rows("features", names(&mut FEATURES.iter().map(|row| row.key)))
         + &rows("formats", names(&mut EMITTERS.iter().map(|row| row.id)))
+        + &rows("differences", names(&mut QUIRKS.iter().map(|row| row.1)))
 }
 
 fn exit(key: &str) -> Option<String> {
@@ -79,7 +83,7 @@ fn remark(key: &str) -> Option<String> {
 }
 
 fn variable(key: &str) -> Option<String> {
-    let row = ENV_VARS.iter().find(|row| row.name == key)?;
+    let row = ENV_VARS.iter().find(|row| row.name.eq_ignore_ascii_case(key))?;
     let how = match row.is_argument {
         true => "From the environment, or as an argument `NAME=VALUE`, which wins.",
         false => "From the environment alone.",
@@ -115,8 +119,14 @@ fn head(source: &str) -> String {
     words.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
+/// A quirk of the original that is mended.
+fn quirk(key: &str) -> Option<String> {
+    let (_, name, doc) = QUIRKS.iter().find(|row| row.1.eq_ignore_ascii_case(key))?;
+    Some(format!("difference {name}\n  In UCX v1.19.0 {doc}; here that is mended.\n"))
+}
+
 fn format(key: &str) -> Option<String> {
-    let row = EMITTERS.iter().find(|row| row.id == key)?;
+    let row = EMITTERS.iter().find(|row| row.id.eq_ignore_ascii_case(key))?;
     let when = if row.file.is_some() { "every run writes it" } else { "`emit` makes it" };
     Some(format!("format {}\n  {}\n  The file is {}; {when}.\n", row.id, row.doc, row.name))
 }
@@ -133,6 +143,7 @@ mod tests {
             assert!(text.contains(&key) && text.lines().count() >= 2, "{key}: {text}");
             assert!(listed.contains(&key), "{key}");
         }
+        assert!(find("q3").is_some() && find("keys").is_some() && find("nvcc").is_some());
         assert_eq!(find("E9999"), None);
         assert_eq!(find("77"), None);
     }

@@ -128,5 +128,53 @@ fn a_host_compiler_that_is_too_new_is_said_before_nvccs_own_words() {
     world.set(Variable::Nvccflags, "-ccbin=gcc-11");
     let outcome = world.run();
     let why = &outcome.report.finding(Component::Nvcc).unwrap().why;
-    assert!(why.contains("it does not compile"), "{why}");
+    assert!(why.contains("It takes gcc up to 12"), "{why}");
+}
+
+#[test]
+fn an_nvcc_that_is_there_is_not_to_be_installed() {
+    let world = World::new();
+    let dir = world.path("cuda");
+    copy(&toolkit("12.2"), &dir, &[]);
+    fs::create_dir_all(&dir.join("bin")).unwrap();
+    let world = World::on(&dir);
+    // A release that no table knows says the newest itself.
+    let nvcc = |text: &str| {
+        let text = format!("#!/bin/sh\n{text}\n");
+        fs::write_if_changed(&dir.join("bin/nvcc"), text.as_bytes(), 0o755).unwrap();
+    };
+    nvcc(&NVCC.replace("12.2", "19.1").replace("than 12", "than 21"));
+    let outcome = world.run();
+    let warning = outcome.report.messages.iter().find(|message| message.code == "W0311").unwrap();
+    assert!(
+        warning.text.contains("it takes gcc up to 21, and its host compiler is a newer one")
+            && warning.text.contains("`host_config.h:1: error: #error -- unsupported GNU version!"),
+        "{}",
+        warning.text
+    );
+    let hint = warning.hint.as_deref().unwrap();
+    assert!(hint.ends_with("`NVCCFLAGS=-ccbin=gcc-21`."), "{hint}");
+
+    // Another fault: its words are said, and nobody is told to install it.
+    nvcc(&NVCC.replace("12.2", "19.1").replace("unsupported GNU version", "too tired"));
+    let outcome = world.run();
+    let warning = outcome.report.messages.iter().find(|message| message.code == "W0311").unwrap();
+    let hint = warning.hint.as_deref().unwrap();
+    assert!(!hint.contains("Install") && hint.contains("NVCCFLAGS"), "{hint}");
+    assert!(warning.text.contains("too tired"), "{}", warning.text);
+}
+
+#[test]
+fn a_missing_component_of_cuda_13_is_told_once_and_with_its_release() {
+    let world = World::new();
+    let dir = world.path("cuda");
+    copy(&toolkit("13.0"), &dir, &[]);
+    let header = dir.join("include/cuda_runtime.h");
+    fs::write_if_changed(&header, b"#include \"crt/gone.h\"\n", 0o644).unwrap();
+    fs::create_dir_all(&dir.join("bin")).unwrap();
+    world.script("cuda/bin/nvcc", &NVCC.replace("12.2", "13.0"));
+    let outcome = World::on(&dir).run();
+    let hint = outcome.error.unwrap().hints.join(" ");
+    assert!(hint.contains("`cuda-crt-13-0`") && !hint.contains("X-Y"), "{hint}");
+    assert!(outcome.report.messages.iter().all(|message| message.code != "W0311"));
 }
