@@ -309,6 +309,9 @@ pub struct InstallOptions {
     /// Install the files of this package alone; may be repeated [default: what was configured]
     #[arg(long, value_enum, value_name = "PACKAGE", conflicts_with = "into_ucx")]
     pub component: Vec<PackageName>,
+    /// Print nothing but errors
+    #[arg(short, long, visible_alias = "silent")]
+    pub quiet: bool,
 }
 
 /// The options of `uninstall`.
@@ -323,6 +326,9 @@ pub struct UninstallOptions {
     /// Remove the files of this package alone; may be repeated [default: what is installed]
     #[arg(long, value_enum, value_name = "PACKAGE")]
     pub component: Vec<PackageName>,
+    /// Print nothing but errors
+    #[arg(short, long, visible_alias = "silent")]
+    pub quiet: bool,
 }
 
 /// A package, as `--component` names it.
@@ -384,7 +390,7 @@ pub struct MatrixOptions {
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "table")]
     pub format: MatrixFormat,
     /// How many entries at once [default: one for each processor]
-    #[arg(short = 'j', long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZero<usize>>,
     /// Build hook-runtime for each entry as well: a build directory of its own, below `-B DIR`
     #[arg(long)]
@@ -398,6 +404,11 @@ pub struct MatrixOptions {
     /// Print no progress
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// How many at once.
+fn count(text: &str) -> Result<NonZero<usize>, String> {
+    text.parse().map_err(|_| "it needs a number from 1".to_owned())
 }
 
 /// What `generate` prints.

@@ -116,10 +116,13 @@ fn cuda(report: &Report) -> Result<String, Error> {
     parts::needs_cuda(report, CUDA.id)?;
     let link = ["CUDA_LDFLAGS", "CUDA_LIBS", "CUDART_LIBS", "NVML_LIBS"];
     let mut file = file(report, &CUDA, parts::CUDA_PACKAGE, &["CUDA_CPPFLAGS"], &link)?;
+    // Of the header of memory events, which is installed beside this file. A
+    // blank would part the word, after the variable was expanded.
+    let dir = report.install.expanded("includedir");
+    let include = if word(&dir) == dir { "-I${includedir}" } else { "-I\"${includedir}\"" };
+    file.cflags = format!("{include} {}", file.cflags);
     // What `--static` adds; the shared runtime stays, since a consumer may
     // not be able to tell the two apart.
-    // Of the header of memory events, which is installed beside this file.
-    file.cflags = format!("-I${{includedir}} {}", file.cflags);
     file.libs_private = flags(CUDA.id, report, &["CUDART_STATIC_LIBS"])?;
     fill(file)
 }

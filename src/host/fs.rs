@@ -25,6 +25,16 @@ pub const SCRATCH_DIR: &str = "ucx-configure-";
 const FREE_SPACE: &str = "Free space on that file system and run again.";
 const OTHER_BUILD_DIR: &str = "Name a build directory that you may write to with `-B DIR`.";
 
+/// An error with the right hint where what cannot be written is in no build
+/// directory.
+#[must_use]
+pub fn in_other_place(mut error: Error, hint: &str) -> Error {
+    for old in error.hints.iter_mut().filter(|old| *old == OTHER_BUILD_DIR) {
+        hint.clone_into(old);
+    }
+    error
+}
+
 /// What is said of a FIFO, a socket or a device in the place of a file.
 const NOT_REGULAR: &str = "It is no regular file.";
 

@@ -86,13 +86,17 @@ pub fn read(path: &Utf8Path, text: &str) -> Result<Lists, Error> {
 ///
 /// # Errors
 ///
-/// There is none, or two have the same name.
+/// There is none, one has no name or arguments that are not its to give, or two
+/// have the same name.
 pub fn list(all: &[(&Lists, &Utf8Path)]) -> Result<Vec<Entry>, Error> {
     let entries: Vec<Entry> = all.iter().flat_map(|(lists, base)| of_lists(lists, base)).collect();
     if entries.is_empty() {
         return Err(Error::new(Code::Usage, "`matrix` has no toolkit to try")
             .hint("Name some, as in `--toolkit 11.8 --toolkit stub:12.5 --toolkit /usr/local/cuda`, or a file with `--config FILE`.")
             .hint("`ucx-configure toolkit list` shows the versions."));
+    }
+    for (lists, _) in all {
+        refuse_unusable(lists)?;
     }
     let mut names = BTreeSet::new();
     let twice = entries.iter().find(|entry| !names.insert(entry.directory()));
@@ -102,6 +106,58 @@ pub fn list(all: &[(&Lists, &Utf8Path)]) -> Result<Vec<Entry>, Error> {
             .hint("Give one of them another `name` in the file, or name it once.")),
         None => Ok(entries),
     }
+}
+
+/// Options that `arguments` may not have, with what says it instead: an entry
+/// is a run of `check` on one toolkit, and these would be ignored or mean
+/// another.
+const NOT_IN_ARGUMENTS: &[(&str, &str)] = &[
+    ("--with-cuda", "Name the toolkit with `toolkit`."),
+    ("--without-cuda", "Name the toolkit with `toolkit`; `no` is none."),
+    ("--with-gdrcopy", "Name it with `gdrcopy`."),
+    ("--without-gdrcopy", "Write `gdrcopy = \"no\"`, or nothing."),
+    ("--require", "Name it with `require`."),
+    ("-B", "Name the place of all entries with `matrix --build -B DIR`."),
+    ("--build-dir", "Name the place of all entries with `matrix --build -B DIR`."),
+    ("--no-build", "Nothing is built without `matrix --build`."),
+    ("--rebuild", "Nothing is built without `matrix --build`."),
+    ("--no-cache", "No entry keeps answers."),
+    ("--recheck", "Every entry is checked anew."),
+    ("--format", "Choose it for all entries with `matrix --format FORMAT`."),
+    ("--print", "`matrix --format json` has all values."),
+    ("--offline", "Write `matrix --build --offline`."),
+    ("-q", "Write `matrix -q`."),
+    ("--quiet", "Write `matrix -q`."),
+    ("--silent", "Write `matrix -q`."),
+];
+
+/// Refuses an empty name, and arguments that would be ignored or would make an
+/// entry another one than its name says.
+fn refuse_unusable(lists: &Lists) -> Result<(), Error> {
+    if lists.entries.iter().any(|single| single.name.as_deref().is_some_and(is_blank)) {
+        return Err(Error::new(Code::Usage, "an entry has an empty `name`")
+            .means("An entry's name is what its answers are recorded under.")
+            .hint("Give it a name, or leave `name` out: then it is the toolkit's."));
+    }
+    let singles = lists.entries.iter().flat_map(|single| &single.arguments);
+    for argument in lists.arguments.iter().chain(singles) {
+        let option = argument.split('=').next().unwrap_or_default();
+        let is_it = |(name, _): &&(&str, &str)| {
+            // `-Bdir` in one word as well.
+            *name == option || *name == "-B" && argument.starts_with("-B")
+        };
+        if let Some((name, instead)) = NOT_IN_ARGUMENTS.iter().find(is_it) {
+            let what = format!("`arguments` of a matrix cannot have `{name}`");
+            return Err(Error::new(Code::Usage, what)
+                .means(format!("`{argument}` would be ignored, or make it another entry."))
+                .hint(*instead));
+        }
+    }
+    Ok(())
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
 }
 
 fn of_lists(lists: &Lists, base: &Utf8Path) -> Vec<Entry> {
@@ -228,6 +284,18 @@ mod tests {
         let twice = lists("toolkits = ['stub:12.5']\n[[entry]]\ntoolkit = 'stub 12.5'\n");
         let error = list(&[(&twice, Utf8Path::new("/"))]).unwrap_err();
         assert!(error.what.contains("two entries"), "{error}");
+        let cannot = |more: &str| {
+            let lists = lists(&format!("[[entry]]\ntoolkit = 'stub:12.5'\n{more}"));
+            list(&[(&lists, Utf8Path::new("/"))]).unwrap_err()
+        };
+        for name in ["", "  "] {
+            assert!(cannot(&format!("name = '{name}'")).what.contains("empty `name`"));
+        }
+        for argument in ["-B", "-Bx", "--build-dir=x", "--with-cuda=/opt", "--no-build", "-q"] {
+            let error = cannot(&format!("arguments = ['{argument}']"));
+            assert!(error.code == Code::Usage && error.what.contains("`arguments`"), "{error}");
+            assert!(error.means[0].contains(argument) && !error.hints.is_empty(), "{error}");
+        }
         for text in ["toolkit = ['11.8']", "[[entry]]\nname = 'x'", "toolkits = '11.8'", "x"] {
             let error = read(Utf8Path::new("m.toml"), text).unwrap_err();
             assert_eq!(error.code, Code::Usage, "{text}");

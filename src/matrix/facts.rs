@@ -77,6 +77,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// The names of the entries.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
     /// That of a run.
     pub fn of(rows: &[Done]) -> Self {
         let entries = rows.iter().map(|done| (done.entry.name.clone(), Facts::of(done)));

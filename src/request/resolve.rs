@@ -195,8 +195,8 @@ impl Resolver<'_> {
             )?,
             bistro: self.switch("--enable-bistro", options.enable_bistro.as_deref(), true)?,
             variables: self.variables()?,
-            host: triplet("--host", options.host.as_deref())?,
-            build: triplet("--build", options.build.as_deref())?,
+            host: self.triplet("--host", options.host.as_deref())?,
+            build: self.triplet("--build", options.build.as_deref())?,
             install_dirs: self.install_dirs()?,
             build_dir,
             state_dir: self.state_dir.clone(),
@@ -211,6 +211,28 @@ impl Resolver<'_> {
             remarks: std::mem::take(&mut self.remarks),
         };
         Ok(Resolved { request, links: self.links })
+    }
+
+    /// A machine's name, as in `aarch64-linux-gnu`: words that hyphens part.
+    fn triplet(&self, option: &str, value: Option<&OsStr>) -> Result<Option<String>, Error> {
+        // To the original an empty one is none.
+        let value = value.filter(|value| !value.is_empty() || self.mode == Mode::Strict);
+        let Some(value) = value else { return Ok(None) };
+        let example = format!("Write it as in `{option}=aarch64-linux-gnu`, or leave it out.");
+        if value.is_empty() {
+            return Err(Error { hints: vec![example], ..empty(option, self.host, None) });
+        }
+        let text = directories::plain(option, value)?.into_string();
+        let is_word = |part: &str| {
+            !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "._+".contains(c))
+        };
+        let parts: Vec<&str> = text.split('-').collect();
+        if (2..=4).contains(&parts.len()) && parts.into_iter().all(is_word) {
+            return Ok(Some(text));
+        }
+        Err(Error::new(Code::Usage, format!("`{option}={text}` names no machine"))
+            .means("It is a triplet: processor, system and ABI with hyphens between them.")
+            .hint(example))
     }
 
     pub(super) fn source(&self, option: &str) -> Source {
@@ -442,10 +464,6 @@ fn probe_mode(value: Option<&OsStr>) -> Result<ProbeMode, Error> {
         Some(Some("single")) => Ok(ProbeMode::Single),
         Some(_) => Err(Error::new(Code::Usage, "`--probe-mode` takes `batch` or `single`")),
     }
-}
-
-fn triplet(option: &str, value: Option<&OsStr>) -> Result<Option<String>, Error> {
-    value.map(|value| directories::plain(option, value).map(Utf8PathBuf::into_string)).transpose()
 }
 
 fn lossy(arguments: &[OsString]) -> Vec<String> {

@@ -253,6 +253,17 @@ fn switches() {
     let check = request(&host, &["check", "--host", "aarch64-linux-gnu"]);
     assert_eq!(check.host.as_deref(), Some("aarch64-linux-gnu"));
     assert!(!check.build_runtime && check.state_dir.is_none());
+    for good in ["x86_64-pc-linux-gnu", "aarch64-linux", "powerpc64le-unknown-linux-gnu"] {
+        assert_eq!(request(&host, &[&format!("--host={good}")]).host.as_deref(), Some(good));
+    }
+    for option in ["--host", "--build"] {
+        assert_eq!(code(&host, &[&format!("{option}=")]), Code::EmptyValue);
+        let compat = request(&host, &["--compat=v1.19.0", &format!("{option}=")]);
+        assert_eq!((compat.host, compat.build), (None, None));
+        for bad in ["banana", "a--b", "-linux", "a/b-linux", "a b-linux"] {
+            assert_eq!(code(&host, &[&format!("{option}={bad}")]), Code::Usage, "{bad}");
+        }
+    }
 }
 
 #[test]

@@ -25,7 +25,8 @@ pub(super) fn run(options: &EmitOptions, host: &Host) -> Result<(), Error> {
     let report = report_file::read(&request::build_dir(options.build_dir.as_deref(), host)?)?;
     if let Some(dir) = &options.output {
         let dir = request::build_dir(Some(dir), host)?;
-        return write(&report, &emitters, &dir);
+        let hint = "Name a directory that you may write to with `-o DIR`.";
+        return write(&report, &emitters, &dir).map_err(|error| fs::in_other_place(error, hint));
     }
     match emitters.as_slice() {
         [emitter] => print_line((emitter.render)(&report)?.trim_end_matches('\n')),

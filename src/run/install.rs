@@ -9,13 +9,16 @@ use std::collections::BTreeMap;
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
-use super::report_file;
+use super::{print_line, report_file};
 use crate::{
     cli::{InstallOptions, PackageName, Typed, UninstallOptions},
     emit::installed,
     env_vars,
     error::{Code, Error},
-    host::{Host, fs::Lock},
+    host::{
+        Host,
+        fs::{self, Lock},
+    },
     model::{Install, Mode, Package, Report},
     request,
 };
@@ -30,14 +33,18 @@ pub(super) fn run(typed: &Typed, options: &InstallOptions, host: &Host) -> Resul
             )
             .hint("With `--into-ucx` the files go where UCX's own are."));
         }
-        return into_ucx::run(given, options, host);
+        let hint = "Run it as whoever may write to that UCX.";
+        return into_ucx::run(given, options, host)
+            .map_err(|error| fs::in_other_place(error, hint));
     }
     let build_dir = request::build_dir(options.build_dir.as_deref(), host)?;
     let report = report_file::read(&build_dir)?;
     let given = given(typed, host)?;
     let report = Report { install: report.install.clone().with(given), ..report };
     let place = Place::new(&report.install, options.destdir.as_deref(), host)?;
+    let hint = "Name a directory that you may write to with `--prefix DIR`, or below which to install with `--destdir DIR`.";
     tree::install(&report, &build_dir, &place, options)
+        .map_err(|error| fs::in_other_place(error, hint))
 }
 
 /// Runs `uninstall`.
@@ -57,7 +64,13 @@ pub(super) fn uninstall(
     };
     let place =
         Place::new(&configured.with(given(typed, host)?), options.destdir.as_deref(), host)?;
-    uninstall::uninstall(&place, &packages(&options.component))
+    let text = uninstall::uninstall(&place, &packages(&options.component))?;
+    tell(options.quiet, &text)
+}
+
+/// Says what was done, unless nobody wants to know.
+fn tell(quiet: bool, text: &str) -> Result<(), Error> {
+    if quiet { Ok(()) } else { print_line(text) }
 }
 
 /// The installation directories of the command line, by variable.

@@ -8,6 +8,7 @@ mod build;
 use std::{
     collections::BTreeMap,
     ffi::OsString,
+    io::Write as _,
     num::NonZero,
     panic,
     sync::{
@@ -210,12 +211,14 @@ fn tell(
     host: &Host,
 ) -> Result<(), Error> {
     let now = Record::of(&rows);
+    let mut notes = Vec::new();
     let changes = match &recorded {
-        Some((path, _)) if options.update => {
+        Some((path, before)) if options.update => {
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent)?;
             }
-            fs::write_if_changed(path, now.text()?.as_bytes(), 0o644)?;
+            let changed = fs::write_if_changed(path, now.text()?.as_bytes(), 0o644)?;
+            notes = updated(path, before.as_ref(), &now, changed);
             Some(Vec::new())
         }
         Some((_, Some(record))) => Some(now.changes(record)),
@@ -226,8 +229,24 @@ fn tell(
     let format = FORMATS.iter().find(|format| Some(format.id) == id.as_deref());
     let format = format.ok_or_else(|| Error::new(Code::Internal, "the format has no row"))?;
     print_line((format.render)(&answer)?.trim_end())?;
+    for note in &notes {
+        // Beside the answer, which a program may read.
+        let _ = writeln!(anstream::stderr(), "note: {note}");
+    }
     host.runner.interrupt.check()?;
     if answer.is_good() { Ok(()) } else { Err(failed(&answer, recorded.map(|(path, _)| path))) }
+}
+
+/// What `--update` recorded, and what is recorded no longer.
+fn updated(path: &Utf8Path, before: Option<&Record>, now: &Record, changed: bool) -> Vec<String> {
+    let count = now.names().count();
+    let things = if count == 1 { "entry" } else { "entries" };
+    let what = if changed { "recorded in" } else { "as they were in" };
+    let mut notes = vec![format!("{count} {things} {what} `{path}`")];
+    let gone = before.iter().flat_map(|before| before.names());
+    let gone = gone.filter(|name| !now.names().any(|other| other == *name));
+    notes.extend(gone.map(|name| format!("`{name}` is not in this run, and recorded no longer")));
+    notes
 }
 
 /// The error that a run with failing entries ends with.
@@ -245,7 +264,12 @@ fn failed(answer: &Answer, record: Option<Utf8PathBuf>) -> Error {
             let list: Vec<String> = failing.map(|done| format!("`{}`", done.entry.name)).collect();
             let count = answer.rows.len();
             let what = format!("{} of {count} entries failed: {}", list.len(), list.join(", "));
-            Error::new(Code::MatrixNotMet, what)
+            // Each one's own hint comes first.
+            let own = answer.rows.iter().filter_map(|done| {
+                let hint = done.error.as_ref()?.hints.first()?;
+                Some(format!("`{}`: {hint}", done.entry.name))
+            });
+            own.fold(Error::new(Code::MatrixNotMet, what), Error::hint)
                 .hint("What is meant to fail can be recorded: `--expect FILE --update`.")
         }
     }

@@ -149,8 +149,20 @@ fn a_manifest_that_leads_elsewhere_removes_nothing() {
         assert_eq!(tree(&sandbox, "work/d"), before, "{other}");
     }
     sandbox.write(name, &manifest);
-    sandbox.run(["uninstall", "-B", "b", "--destdir", "d"]).must_end(0);
+    let quiet = sandbox.run(["uninstall", "-q", "-B", "b", "--destdir", "d"]).must_end(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
     assert_eq!(sandbox.names("work/d"), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_written_hints_at_the_options_of_install() {
+    let sandbox = configured();
+    sandbox.write("work/file", "");
+    let install = ["install", "-q", "-B", "b", "--allow-stub", "--destdir"];
+    let refused = sandbox.run([&install[..], &["file"]].concat()).must_end(5).stderr;
+    assert!(refused.contains("--destdir DIR") && refused.contains("--prefix DIR"), "{refused}");
+    assert!(!refused.contains("`-B DIR`"), "{refused}");
+    assert_eq!(sandbox.run([&install[..], &["d"]].concat()).must_end(0).stdout, "");
 }
 
 #[test]

@@ -59,6 +59,10 @@ fn one_that_fails_stops_no_other() {
     assert_eq!(entry(&answer, "empty")["error"]["code"], "E0201");
     assert_eq!(entry(&answer, "gone")["error"]["code"], "E0106");
     assert!(run.stderr.contains("4 of 8 entries failed: `empty`"), "{}", run.stderr);
+    let own = run.stderr.find("hint: `empty`: ").unwrap();
+    assert!(own < run.stderr.find("hint: What is meant to fail").unwrap(), "{}", run.stderr);
+    let none = sandbox.run(["matrix", "--toolkit", "stub:11.7", "-j", "0"]).must_end(2).stderr;
+    assert!(none.contains("it needs a number from 1"), "{none}");
     // No terminal: a line for each.
     assert!(run.stderr.contains("gone: E0106 ("), "{}", run.stderr);
     assert!(sandbox.names("work") == ["empty"], "nothing is written");
@@ -83,7 +87,8 @@ fn a_file_names_entries_and_a_record_is_held() {
     let run = |more: &[&str], code: i32| sandbox.run([&matrix[..], more].concat()).must_end(code);
     let refused = run(&[], 5).stderr;
     assert!(refused.contains("there is no record") && refused.contains("--update"), "{refused}");
-    run(&["--update"], 0);
+    let told = run(&["--update"], 0).stderr;
+    assert!(told.contains("note: 4 entries recorded in `[ROOT]/work/../ci/record.json`"), "{told}");
     let record = json(&sandbox.read("ci/record.json"));
     assert_eq!(record["entries"]["no bistro"]["features"]["bistro"], "no");
     assert_eq!(record["entries"]["too old"]["error"], "E0205");
@@ -106,6 +111,10 @@ fn a_file_names_entries_and_a_record_is_held() {
     assert!(failed.stderr.contains("[E0206]"), "{}", failed.stderr);
     assert!(failed.stdout.contains("failures=\"1\""), "{}", failed.stdout);
     assert!(failed.stdout.contains("features.fabric is no, and was yes"), "{}", failed.stdout);
+    let fewer = ["--toolkit", "stub:13.0", "--expect", "../ci/record.json", "--update"];
+    let told = sandbox.run([&["matrix", "-q"][..], &fewer].concat()).must_end(0).stderr;
+    assert!(told.contains("note: 1 entry recorded"), "{told}");
+    assert!(told.contains("note: `too old` is not in this run, and recorded no longer"), "{told}");
     sandbox.write("ci/record.json", "{}");
     assert!(run(&["--update"], 5).stderr.contains("no record of a matrix"));
     let github = sandbox.run(["matrix", "-q", "--toolkit", "stub:13.0", "--format", "github"]);

@@ -19,7 +19,7 @@ use crate::{
     manifest::sum,
     model::Module,
     request,
-    run::{print_line, report_file},
+    run::report_file,
     verify::Image,
 };
 
@@ -57,10 +57,10 @@ pub(super) fn run(
             .hint("Wait for it, and run the same command again."));
     }
     if options.undo {
-        return undo(&dir);
+        return undo(&dir, options.quiet);
     }
     let build_dir = request::build_dir(options.build_dir.as_deref(), host)?;
-    install(&dir, &build_dir, options.allow_stub)
+    super::tell(options.quiet, &install(&dir, &build_dir, options.allow_stub)?)
 }
 
 /// Where UCX's modules are.
@@ -99,7 +99,7 @@ fn files(dir: &Utf8Path) -> Vec<String> {
     fs::names(dir).into_iter().filter(is_of_chain).filter(is_file).collect()
 }
 
-fn install(dir: &Utf8Path, build_dir: &Utf8Path, allow_stub: bool) -> Result<(), Error> {
+fn install(dir: &Utf8Path, build_dir: &Utf8Path, allow_stub: bool) -> Result<String, Error> {
     let report = report_file::read(build_dir)?;
     refuse_stub(
         &report,
@@ -153,7 +153,7 @@ fn install(dir: &Utf8Path, build_dir: &Utf8Path, allow_stub: bool) -> Result<(),
     for name in &waiting {
         fs::write_if_changed(&dir.join(name), &ours, 0o755)?;
     }
-    print_line(&done(dir, manifest.originals.len(), waiting.is_empty()))
+    Ok(done(dir, manifest.originals.len(), waiting.is_empty()))
 }
 
 /// What an installation came to.
@@ -168,9 +168,9 @@ fn done(dir: &Utf8Path, count: usize, nothing_to_do: bool) -> String {
 }
 
 /// Puts the originals back.
-fn undo(dir: &Utf8Path) -> Result<(), Error> {
+fn undo(dir: &Utf8Path, quiet: bool) -> Result<(), Error> {
     let Some(manifest) = read_manifest(dir)? else {
-        return print_line(&format!("{dir}: nothing was installed here, nothing changed"));
+        return super::tell(quiet, &format!("{dir}: nothing was installed here, nothing changed"));
     };
     // Everything is looked at before anything is changed.
     let mut waiting = Vec::new();
@@ -195,7 +195,7 @@ fn undo(dir: &Utf8Path) -> Result<(), Error> {
         fs::remove_file_if_there(&dir.join(kept(name)))?;
     }
     fs::remove_file_if_there(&dir.join(MANIFEST))?;
-    print_line(&format!("{dir}: {} file(s) of UCX's are back in place", waiting.len()))
+    super::tell(quiet, &format!("{dir}: {} file(s) of UCX's are back in place", waiting.len()))
 }
 
 fn kept(name: &str) -> String {

@@ -17,7 +17,6 @@ use crate::{
     host::fs,
     manifest::{Installed, Manifest, sum},
     model::{Module, Package, Report},
-    run::print_line,
     toolkit::embedded::HOOK_RUNTIME,
 };
 
@@ -100,7 +99,7 @@ pub(super) fn install(
         let changed = put(*package, report.on_stub(), &items, &dirs, path, old.as_ref(), place)?;
         counts = (counts.0 + items.len(), counts.1 + changed);
     }
-    print_line(tell(&manifests, counts, place).trim_end())
+    super::tell(options.quiet, tell(&manifests, counts, place).trim_end())
 }
 
 /// What came of it.

@@ -10,10 +10,10 @@ use crate::{
     host::fs,
     manifest::{Installed, Manifest},
     model::Package,
-    run::print_line,
 };
 
-pub(super) fn uninstall(place: &Place, packages: &[Package]) -> Result<(), Error> {
+/// Runs it; returns what there is to say.
+pub(super) fn uninstall(place: &Place, packages: &[Package]) -> Result<String, Error> {
     let modules = place.below_destdir(&place.path("libdir", installed::MODULES)?);
     let mut found = Vec::new();
     for package in packages {
@@ -24,7 +24,7 @@ pub(super) fn uninstall(place: &Place, packages: &[Package]) -> Result<(), Error
         }
     }
     if found.is_empty() {
-        return print_line(&format!("{modules}: nothing is installed here, nothing changed"));
+        return Ok(format!("{modules}: nothing is installed here, nothing changed"));
     }
     let lock = Place::lock(&modules)?;
     // Everything is looked at before anything is changed.
@@ -54,7 +54,7 @@ pub(super) fn uninstall(place: &Place, packages: &[Package]) -> Result<(), Error
             fs::remove_dir_if_empty(&place.below_destdir(dir));
         }
     }
-    print_line(&lines.join("\n"))
+    Ok(lines.join("\n"))
 }
 
 /// Refuses a manifest that names files which `install` puts nowhere: it was

@@ -17,6 +17,14 @@ pub(super) fn pkg_config(sandbox: &Sandbox) {
     assert_eq!(query("--variable=moduledir ucx-cuda").trim(), "/opt/ucx/lib/ucx");
     assert!(query("--libs --static ucx-cuda").contains("-lcudart_static"));
     assert!(query("--libs gdrapi").contains("-lgdrapi"));
+    // A blank in the prefix parts no word.
+    let stub = "--with-cuda=stub:12.5";
+    sandbox.run(["-B", "c", "-q", stub, "--no-build", "--prefix=/opt/my ucx"]).must_end(0);
+    sandbox.run(["emit", "pkg-config:ucx-cuda", "-B", "c", "-o", "g"]).must_end(0);
+    let words = "export PKG_CONFIG_PATH=$PWD/g; eval \"set -- $(pkg-config --cflags ucx-cuda)\"; \
+                 printf '%s\\n' \"$@\"";
+    let words = sh(sandbox, words);
+    assert!(words.lines().any(|word| word == "-I/opt/my ucx/include"), "{words}");
 }
 
 pub(super) fn cmake(sandbox: &Sandbox) {
