@@ -197,6 +197,7 @@ impl Question<'_> {
         attempt.place.clone_from(&library);
         let outside = trial.ok && !DRIVER_LIBRARIES.contains(&name) && self.is_outside(&library);
         let mut attempts = Vec::new();
+        let mut hint = None;
         if outside {
             attempt.outcome = Outcome::Rejected;
             attempt.meaning = Some(
@@ -213,9 +214,13 @@ impl Question<'_> {
                 trace: &trial.completed.stdout,
             };
             attempts = failed.explain(&mut attempt);
+            hint = failed.hint();
         }
         attempts.insert(0, attempt);
         let mut answer = self.answer(&trial, trial.ok && !outside, attempts);
+        if answer.check.verdict == Verdict::No && hint.is_some() {
+            answer.check.evidence.hint = hint;
+        }
         if let Some(path) = library.as_ref().filter(|_| answer.check.verdict.is_yes()) {
             let class = classify(path, &self.compiler.machine);
             answer.check.detail = match (class, ground.layout.versioned_name(name)) {

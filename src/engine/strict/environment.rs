@@ -70,9 +70,10 @@ pub(super) fn remarks(supplied: &[Supplied]) -> Vec<Remark> {
             let text = format!(
                 "{variable} leads the compiler to `{place}` ({holds}): without it, the answers would be others"
             );
-            let hint =
-                "Name the directory in CPPFLAGS or LDFLAGS, so that the build sees it as well.";
-            remarks.push((MessageKind::Note, "N0310", text, Some(hint.to_owned())));
+            let hint = format!(
+                "Take it out of {variable} where it is not meant; where it is, name it in CPPFLAGS or LDFLAGS, so that the build sees it as well."
+            );
+            remarks.push((MessageKind::Note, "N0310", text, Some(hint)));
         }
         let is_stub = place.components().any(|part| part.as_str() == "stubs");
         if variable == env_vars::LD_LIBRARY_PATH && is_stub {

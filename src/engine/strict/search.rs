@@ -108,10 +108,14 @@ pub(super) fn cuda(run: &mut Run<'_>, compiler: &Compiler) -> Result<Installatio
                 return Ok(found);
             }
             let why = found.first_missing(&CUDA_NEEDS).map(|check| check.label.clone());
+            let place = found.place();
+            // The compiler's own directories are both.
+            let by = match found.found_by == place {
+                true => String::new(),
+                false => format!(" ({})", found.found_by),
+            };
             let text = format!(
-                "{} ({}) cannot be used: the answer to \"checking {}\" is no",
-                found.place(),
-                found.found_by,
+                "{place}{by} cannot be used: the answer to \"checking {}\" is no",
                 why.unwrap_or_default()
             );
             run.say(MessageKind::Note, "N0304", text, None);

@@ -96,6 +96,21 @@ impl Link<'_> {
         attempts
     }
 
+    /// What to do about a library for another machine: to install the same
+    /// once more helps nobody.
+    pub(super) fn hint(&self) -> Option<String> {
+        let (path, _) = self.file().filter(|(_, class)| *class == LibraryClass::WrongMachine)?;
+        let head = crate::host::fs::head(&path, 64).unwrap_or_default();
+        let compile = match elf::machine(&head) {
+            Some(theirs @ ("x86_64" | "aarch64")) if theirs != self.machine => {
+                format!("Compile for it with `--host={theirs}-linux-gnu`, or name")
+            }
+            _ => "Name".to_owned(),
+        };
+        let option = if self.name == "gdrapi" { "--with-gdrcopy" } else { "--with-cuda" };
+        Some(format!("{compile} a directory for {} with `{option}=DIR`.", self.machine))
+    }
+
     fn link_name(&self) -> String {
         format!("lib{}.so", self.name)
     }

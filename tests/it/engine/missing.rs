@@ -78,6 +78,25 @@ fn a_library_that_does_not_do_says_what_it_is() {
 }
 
 #[test]
+fn a_library_for_another_machine_is_not_to_be_installed_again() {
+    let (theirs, number) = match cfg!(target_arch = "x86_64") {
+        true => ("aarch64", 183),
+        false => ("x86_64", 62),
+    };
+    let world = World::new();
+    let dir = world.path("cuda");
+    let link = "lib64/libcudart.so";
+    copy(&toolkit("12.5"), &dir, &[link, "lib64/libcudart.so.12"]);
+    let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
+    elf.resize(64, 0);
+    (elf[16], elf[18]) = (3, number);
+    fs::write_if_changed(&dir.join(link), &elf, 0o644).unwrap();
+    let hint = World::on(&dir).run().error.unwrap().hints.join(" ");
+    assert!(hint.contains(&format!("`--host={theirs}-linux-gnu`")), "{hint}");
+    assert!(!hint.contains("Install"), "{hint}");
+}
+
+#[test]
 fn places_of_drivers_are_in_the_evidence() {
     let world = World::new();
     let dir = world.path("cuda");
